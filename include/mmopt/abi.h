@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the module and the command line share: the names of paths, states,
+ * counters and files. Each list is written once, as an X-macro, and both
+ * sides build their tables from it.
+ *
+ * Whoever changes the format of a file in debugfs raises MMOPT_STATS_VERSION.
+ */
+#ifndef MMOPT_ABI_H
+#define MMOPT_ABI_H
+
+#define MMOPT_VERSION		"0.1.0"
+#define MMOPT_STATS_VERSION	1
+
+/* Below the debugfs mount. */
+#define MMOPT_DIR		"mmopt"
+#define MMOPT_FILE_VERSION	"version"
+#define MMOPT_FILE_STATUS	"status"
+
+/* In the folder of each path. */
+#define MMOPT_FILE_ENABLED	"enabled"
+#define MMOPT_FILE_OBSERVE	"observe"
+#define MMOPT_FILE_STATE	"state"
+#define MMOPT_FILE_STATS	"stats"
+#define MMOPT_FILE_RESET	"reset"
+
+/* X(identifier, the kernel operation it makes faster) */
+#define MMOPT_PATHS(X) \
+	X(madvise, "MADV_COLD and MADV_PAGEOUT under per-VMA locks")
+
+/* X(identifier): the first word of the file "state" and of a status line. */
+#define MMOPT_STATES(X) \
+	X(off) \
+	X(on) \
+	X(draining) \
+	X(unavailable) \
+	X(tripped)
+
+/*
+ * X(identifier, meaning): counters that every path keeps. A call is one
+ * execution of the path's own operation; it counts as taken if all of it ran
+ * the fast way and else as stock, so that calls = taken + stock.
+ */
+#define MMOPT_COUNTERS(X) \
+	X(calls, "calls that reached mmopt") \
+	X(taken, "calls done the fast way from start to end") \
+	X(stock, "calls that stock code did, in whole or for the rest") \
+	X(pages, "pages in the ranges done the fast way") \
+	X(nmissed, "probe hits that were missed, so that stock code ran")
+
+/* X(identifier, meaning): why the path madvise left a call to stock code. */
+#define MMOPT_MADVISE_FALLBACKS(X) \
+	X(remote_mm, "advice about another process") \
+	X(vma_lock, "a gap, or a VMA that was being changed") \
+	X(userfaultfd, "a VMA that is registered with userfaultfd") \
+	X(huge_pud, "a page table entry of 1 GiB")
+
+/*
+ * The file "stats" holds "key value" lines: "v", the counters above by their
+ * identifier, each fallback as "fallback_" and its identifier, and the latency
+ * histograms: "taken_ns_N" and "stock_ns_N" count the calls that took at least
+ * N and less than 2 * N nanoseconds, N a power of two. Buckets that are empty
+ * are left out.
+ */
+#define MMOPT_KEY_VERSION	"v"
+#define MMOPT_PREFIX_FALLBACK	"fallback_"
+#define MMOPT_PREFIX_TAKEN_NS	"taken_ns_"
+#define MMOPT_PREFIX_STOCK_NS	"stock_ns_"
+
+#endif /* MMOPT_ABI_H */

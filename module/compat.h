@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Differences between kernel versions: the only place that asks for one. */
+#ifndef MMOPT_COMPAT_H
+#define MMOPT_COMPAT_H
+
+#include <linux/pagewalk.h>
+#include <linux/version.h>
+
+/*
+ * Series that the test suite runs on. Another kernel is not refused for its
+ * number, since each path verifies what it relies on, but it needs
+ * allow_untested=1.
+ */
+#define MMOPT_SERIES(a, b) (LINUX_VERSION_CODE >> 8 == KERNEL_VERSION(a, b, 0) >> 8)
+#define MMOPT_KERNEL_TESTED \
+	(MMOPT_SERIES(6, 1) || MMOPT_SERIES(6, 12) || MMOPT_SERIES(7, 3))
+
+/* __assign_str() lost its second argument in 6.10. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define mmopt_assign_str(dst, src) __assign_str(dst)
+#else
+#define mmopt_assign_str(dst, src) __assign_str(dst, src)
+#endif
+
+/*
+ * Since 7.0 madvise knows VMA read locks by itself and hands a struct
+ * madvise_behavior from function to function, and the page walker can walk
+ * under a VMA read lock.
+ */
+#define MMOPT_MADVISE_BEHAVIOR (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
+
+#endif /* MMOPT_COMPAT_H */

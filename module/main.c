@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <linux/module.h>
+
+#include "control.h"
+#include "hook/hook.h"
+#include "ksym.h"
+#include "params.h"
+#include "path.h"
+
+/*
+ * Why no path can work on this kernel, or NULL. The kernel's own decoder and
+ * symbol table are needed by every path, working probes by those that use them
+ * or a livepatch; a kernel where probes do not redirect has ftrace switched
+ * off, and nothing should be patched there.
+ */
+static const char *unfit(void)
+{
+	if (mmopt_ksym_init())
+		return "no kallsyms_lookup_name: needs CONFIG_KPROBES and CONFIG_KALLSYMS_ALL";
+	if (mmopt_inert())
+		return "nommopt is on the kernel command line";
+	if (mmopt_callsites_init())
+		return "the kernel's instruction decoder cannot be found";
+	if (mmopt_entry_selftest())
+		return "a probe on mmopt's own function does not work: is kernel.ftrace_enabled 0?";
+	return NULL;
+}
+
+static int __init mmopt_init(void)
+{
+	const char *why = unfit();
+	struct mmopt_path *path;
+	unsigned int i;
+	int err;
+
+	mmopt_for_each_path(path, i) {
+		err = mmopt_path_init(path, why);
+		if (err)
+			goto err_paths;
+	}
+	mmopt_control_init();
+	mmopt_params_live();
+	return 0;
+
+err_paths:
+	while (i--)
+		mmopt_path_exit(mmopt_paths[i]);
+	return err;
+}
+
+static void __exit mmopt_exit(void)
+{
+	unsigned int i;
+
+	mmopt_params_exit();
+	mmopt_control_exit();
+	for (i = 0; mmopt_paths[i]; i++)
+		mmopt_path_exit(mmopt_paths[i]);
+}
+
+module_init(mmopt_init);
+module_exit(mmopt_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Faster memory-management paths for a running kernel");
+MODULE_VERSION(MMOPT_VERSION);

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The state machine of a path, the same for every path.
+ *
+ *	off --enable--> on --disable--> draining --> off
+ *	 any --trip--> tripped --disable--> off
+ *	 unavailable for good, from load on
+ *
+ * A path is armed while it is on or observed. What a path file is asked to do
+ * runs under the lock of the path; the state is read without it, so that
+ * "draining" can be seen.
+ */
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+#include <linux/errno.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+
+#include "params.h"
+#include "path.h"
+
+#define X(id, what) &mmopt_path_##id,
+struct mmopt_path *const mmopt_paths[] = { MMOPT_PATHS(X) NULL };
+#undef X
+
+#define X(id) #id,
+static const char *const state_name[] = { MMOPT_STATES(X) };
+#undef X
+
+/**
+ * mmopt_path_find() - look a path up by name
+ * @name: not necessarily terminated
+ * @len:  its length in bytes
+ *
+ * Return: the path or NULL.
+ */
+struct mmopt_path *mmopt_path_find(const char *name, size_t len)
+{
+	struct mmopt_path *path;
+	unsigned int i;
+
+	mmopt_for_each_path(path, i)
+		if (strlen(path->name) == len && !strncmp(path->name, name, len))
+			return path;
+	return NULL;
+}
+
+/* @why may be NULL: then the reason that stands is wiped. */
+static void set_state(struct mmopt_path *path, enum mmopt_state state,
+		      const char *why)
+{
+	spin_lock(&path->say);
+	path->state = state;
+	strscpy(path->reason, why ?: "", sizeof(path->reason));
+	spin_unlock(&path->say);
+	trace_mmopt_state(path->name, state_name[state]);
+}
+
+/**
+ * mmopt_path_describe() - the state in words
+ * @path: the path
+ * @buf:  gets "state" or "state: reason", without a newline
+ * @len:  its size in bytes
+ *
+ * Return: length of the description.
+ */
+int mmopt_path_describe(struct mmopt_path *path, char *buf, size_t len)
+{
+	int n;
+
+	spin_lock(&path->say);
+	n = scnprintf(buf, len, "%s%s%s", state_name[path->state],
+		      path->reason[0] ? ": " : "", path->reason);
+	spin_unlock(&path->say);
+	return n;
+}
+
+static void disarm(struct mmopt_path *path)
+{
+	if (path->armed)
+		path->ops->disarm(path);
+	path->armed = false;
+}
+
+/* Runs outside of the call that tripped: text is turned under mutexes. */
+static void trip_work(struct work_struct *work)
+{
+	struct mmopt_path *path = container_of(work, struct mmopt_path, trip_work);
+
+	mutex_lock(&path->lock);
+	if (path->enabled)
+		path->ops->off(path);
+	path->enabled = false;
+	path->observe = false;
+	disarm(path);
+	mutex_unlock(&path->lock);
+}
+
+/**
+ * mmopt_path_trip() - take a path that saw the impossible out of service
+ * @path: the path
+ * @why:  what it saw
+ *
+ * The state changes at once, the hooks are taken out soon after. The caller
+ * lets stock code do the call at hand.
+ *
+ * Context: any that may take a spinlock.
+ */
+void mmopt_path_trip(struct mmopt_path *path, const char *why)
+{
+	set_state(path, MMOPT_STATE_tripped, why);
+	trace_mmopt_trip(path->name, why);
+	pr_err("%s tripped, stock code runs: %s\n", path->name, why);
+	schedule_work(&path->trip_work);
+}
+
+/* What forbids arming now; 0 if nothing does. Caller holds path->lock. */
+static int forbidden(struct mmopt_path *path)
+{
+	if (path->state == MMOPT_STATE_unavailable)
+		return -EOPNOTSUPP;
+	if (path->state == MMOPT_STATE_tripped)
+		return -EIO;
+	if (mmopt_untested())
+		return -EPERM;
+	return 0;
+}
+
+static int arm(struct mmopt_path *path, char *why, size_t why_len)
+{
+	int err = forbidden(path);
+
+	if (err || path->armed)
+		return err;
+	err = path->ops->arm(path, why, why_len);
+	path->armed = !err;
+	return err;
+}
+
+static int enable(struct mmopt_path *path)
+{
+	char why[MMOPT_REASON_LEN] = "";
+	int err;
+
+	err = arm(path, why, sizeof(why));
+	if (err)
+		goto out;
+	err = path->ops->on(path, why, sizeof(why));
+	if (err && !path->observe)
+		disarm(path);
+	if (err)
+		goto out;
+	path->enabled = true;
+	set_state(path, MMOPT_STATE_on, NULL);
+	return 0;
+out:
+	/* A path that could not be switched on says why until it is. */
+	if (why[0]) {
+		set_state(path, MMOPT_STATE_off, why);
+		pr_warn("%s stays off: %s\n", path->name, why);
+	}
+	return err;
+}
+
+static void disable(struct mmopt_path *path)
+{
+	if (path->enabled) {
+		set_state(path, MMOPT_STATE_draining, NULL);
+		path->ops->off(path);
+		path->enabled = false;
+	}
+	if (!path->observe)
+		disarm(path);
+	if (path->state != MMOPT_STATE_unavailable)
+		set_state(path, MMOPT_STATE_off, NULL);
+}
+
+/**
+ * mmopt_path_enable() - switch a path on or off
+ * @path: the path
+ * @on:   which of the two
+ *
+ * Off also acknowledges a trip.
+ *
+ * Context: sleeps; off waits for the calls under way.
+ * Return: 0, -EOPNOTSUPP if the path is unavailable, -EPERM if the kernel is
+ * untested and allow_untested is not set, -EIO if the path has tripped, -EBUSY
+ * if another patcher owns a function, or what arming said.
+ */
+int mmopt_path_enable(struct mmopt_path *path, bool on)
+{
+	int err = 0;
+
+	if (mutex_lock_interruptible(&path->lock))
+		return -EINTR;
+	if (!on)
+		disable(path);
+	else if (!path->enabled)
+		err = enable(path);
+	mutex_unlock(&path->lock);
+	return err;
+}
+
+/**
+ * mmopt_path_observe() - keep the hooks of a path armed while it is off
+ * @path:    the path
+ * @observe: yes or no
+ *
+ * Context: sleeps.
+ * Return: as mmopt_path_enable().
+ */
+int mmopt_path_observe(struct mmopt_path *path, bool observe)
+{
+	char why[MMOPT_REASON_LEN] = "";
+	int err = 0;
+
+	if (mutex_lock_interruptible(&path->lock))
+		return -EINTR;
+	if (observe)
+		err = arm(path, why, sizeof(why));
+	else if (!path->enabled)
+		disarm(path);
+	if (!err)
+		path->observe = observe;
+	else if (why[0])
+		pr_warn("%s is not observed: %s\n", path->name, why);
+	mutex_unlock(&path->lock);
+	return err;
+}
+
+/**
+ * mmopt_path_init() - bring a path up, off
+ * @path:  the path
+ * @unfit: why no path can work here, or NULL
+ *
+ * A path that does not fit the running kernel is unavailable, which is no
+ * failure.
+ *
+ * Context: module init.
+ * Return: 0 or -ENOMEM.
+ */
+int mmopt_path_init(struct mmopt_path *path, const char *unfit)
+{
+	char why[MMOPT_REASON_LEN] = "";
+	int err;
+
+	mutex_init(&path->lock);
+	spin_lock_init(&path->say);
+	INIT_WORK(&path->trip_work, trip_work);
+	err = mmopt_stats_init(&path->stats);
+	if (err)
+		return err;
+	if (unfit)
+		strscpy(why, unfit, sizeof(why));
+	else if (!path->ops->probe(path, why, sizeof(why)))
+		return 0;
+	set_state(path, MMOPT_STATE_unavailable, why);
+	pr_info("%s unavailable: %s\n", path->name, why);
+	return 0;
+}
+
+/**
+ * mmopt_path_exit() - take a path down
+ * @path: the path, initialised before
+ *
+ * Context: sleeps until no task is in the path's functions.
+ */
+void mmopt_path_exit(struct mmopt_path *path)
+{
+	mutex_lock(&path->lock);
+	path->observe = false;
+	disable(path);
+	if (path->ops->exit)
+		path->ops->exit(path);
+	mutex_unlock(&path->lock);
+	cancel_work_sync(&path->trip_work);
+	mmopt_stats_exit(&path->stats);
+}

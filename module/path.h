@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A path: one memory-management operation that mmopt makes faster. The core
+ * (path.c, control.c) switches, counts and shows paths; a path file says how
+ * its own hooks go in and out and what they do.
+ */
+#ifndef MMOPT_PATH_H
+#define MMOPT_PATH_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <mmopt/abi.h>
+
+#include "stats.h"
+
+#define MMOPT_REASON_LEN 200
+
+enum mmopt_state {
+#define X(id) MMOPT_STATE_##id,
+	MMOPT_STATES(X)
+#undef X
+};
+
+struct mmopt_path;
+
+/**
+ * struct mmopt_path_ops - what a path file provides
+ * @probe:  resolve and verify all that the path relies on, write the reason
+ *          to @why if something differs. Called once, at load.
+ * @arm:    put the hooks in place; they only observe until @on.
+ * @disarm: take the hooks out; on return no task runs in them.
+ * @on:     let armed hooks take calls.
+ * @off:    let them pass every call on. Calls under way may still be taken.
+ * @exit:   free what @probe allocated; also called after a failed @probe.
+ *
+ * All may sleep. All but @probe run under the lock of the path, and the core
+ * keeps them in order: arm, on, off, disarm.
+ */
+struct mmopt_path_ops {
+	int (*probe)(struct mmopt_path *path, char *why, size_t why_len);
+	int (*arm)(struct mmopt_path *path, char *why, size_t why_len);
+	void (*disarm)(struct mmopt_path *path);
+	int (*on)(struct mmopt_path *path, char *why, size_t why_len);
+	void (*off)(struct mmopt_path *path);
+	void (*exit)(struct mmopt_path *path);
+};
+
+/**
+ * struct mmopt_path - a path and its state
+ * @name:      as in the ABI
+ * @ops:       the path file's functions
+ * @stats:     counters and histograms
+ * @lock:      serialises switching; protects @enabled, @observe, @armed
+ * @enabled:   hooks take calls
+ * @observe:   hooks stay armed while the path is off
+ * @armed:     hooks are in the text
+ * @state:     what the file "state" says; read without lock
+ * @say:       protects @reason
+ * @reason:    why unavailable or tripped
+ * @trip_work: takes a tripped path out of service
+ */
+struct mmopt_path {
+	const char *name;
+	const struct mmopt_path_ops *ops;
+	struct mmopt_stats stats;
+
+	struct mutex lock;
+	bool enabled;
+	bool observe;
+	bool armed;
+	enum mmopt_state state;
+	spinlock_t say;
+	char reason[MMOPT_REASON_LEN];
+	struct work_struct trip_work;
+};
+
+/* Every path, in the order of the ABI; ends with NULL. */
+extern struct mmopt_path *const mmopt_paths[];
+#define X(id, what) extern struct mmopt_path mmopt_path_##id;
+MMOPT_PATHS(X)
+#undef X
+
+#define mmopt_for_each_path(p, i) \
+	for ((i) = 0; ((p) = mmopt_paths[i]); (i)++)
+
+struct mmopt_path *mmopt_path_find(const char *name, size_t len);
+int mmopt_path_init(struct mmopt_path *path, const char *unfit);
+void mmopt_path_exit(struct mmopt_path *path);
+int mmopt_path_enable(struct mmopt_path *path, bool on);
+int mmopt_path_observe(struct mmopt_path *path, bool observe);
+void mmopt_path_trip(struct mmopt_path *path, const char *why);
+int mmopt_path_describe(struct mmopt_path *path, char *buf, size_t len);
+
+#endif /* MMOPT_PATH_H */

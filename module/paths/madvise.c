@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The path madvise: MADV_COLD and MADV_PAGEOUT of the caller's own memory under
+ * the read lock of each VMA in turn, instead of mmap_lock over the whole range.
+ *
+ * Hooks. The calls of do_madvise() in its system calls and in io_uring are
+ * turned to us, on 7.x also the one of vector_madvise() in process_madvise().
+ * Any other advice costs a compare there. On 7.x each VMA goes through the
+ * kernel's madvise_vma_behavior() with the lock mode that stock uses for
+ * MADV_DONTNEED, and a livepatch lets madvise_cold() and madvise_pageout() walk
+ * in that mode. On 6.12 these two are inlined and the kernel's walker insists
+ * on mmap_lock, so we do the same steps with our own walk. The work on pages is
+ * the kernel's madvise_cold_or_pageout_pte_range() on all of them.
+ *
+ * Why a VMA read lock is enough. What the walk needs is
+ *  - vm_flags, vm_file, vm_start and vm_end that stay: writers of these hold
+ *    the VMA write lock, which waits for us (munmap, mprotect, mlock, mremap,
+ *    fork, MADV_* that change flags, userfaultfd register);
+ *  - upper page tables that stay: free_pgtables() and mremap write-lock the
+ *    VMA too; page tables proper may go under RCU (retract_page_tables(),
+ *    collapse), which the callback handles by pte_offset_map_lock();
+ *  - an mm that stays: it is current->mm, so mm_users is ours;
+ *  - nothing of any other VMA, and no anon_vma to be made.
+ * Everyone else synchronises with the callback through page table locks and
+ * folio locks and never could rely on mmap_lock, which both sides held for
+ * reading: faults, rmap (reclaim, migration, KSM), NUMA balancing, the OOM
+ * reaper, GUP-fast, MADV_DONTNEED (under a VMA read lock itself). Reclaim from
+ * here takes no mmap_lock: faults enter it under a VMA lock as well.
+ * Mmu notifiers are called by the rmap walks that reclaim does, as in stock.
+ * The young bits of MADV_COLD are flushed by tlb_finish_mmu() before the VMA
+ * lock drops; nothing is freed through that gather.
+ *
+ * What sends a call, or the rest of it, to stock do_madvise():
+ *  - another mm (process_madvise): mm_users would not be ours, and the address
+ *    tag mask of another mm is protected by its mmap_lock;
+ *  - no VMA lock: a gap (stock finds and reports it, -ENOMEM), or a writer;
+ *  - a VMA registered with userfaultfd, as stock decides for MADV_DONTNEED;
+ *  - a huge or bad entry above the PMD, on 6.12.
+ * The rest is exact, since the part that was done had no gap and no error.
+ * A range is a hint per page, so VMAs need not be looked at in one instant.
+ *
+ * IBT: see ksym.h. Unload: calls are counted in mmopt_drain around the whole
+ * operation; other advice leaves by a tail call, so no frame of ours is below
+ * it (the test suite looks at the object code).
+ */
+#include <linux/blkdev.h>
+#include <linux/fs.h>
+#include <linux/jump_label.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/mman.h>
+#include <linux/pagewalk.h>
+#include <linux/uio.h>
+#include <linux/userfaultfd_k.h>
+
+#include "../compat.h"
+#include "../hook/hook.h"
+#include "../ksym.h"
+#include "../path.h"
+#include "../trace.h"
+#include "../vmalock.h"
+#include "../walk.h"
+#include "madvise.h"
+
+enum fallback {
+#define X(id, what) FALLBACK_##id,
+	MMOPT_MADVISE_FALLBACKS(X)
+#undef X
+	NO_FALLBACK
+};
+
+static const char *const fallback_name[] = {
+#define X(id, what) #id,
+	MMOPT_MADVISE_FALLBACKS(X)
+#undef X
+};
+
+#ifdef CONFIG_PER_VMA_LOCK
+
+/* Hidden from modules, though <asm/tlb.h> has inlines that call it. */
+void flush_tlb_mm_range(struct mm_struct *mm, unsigned long start,
+			unsigned long end, unsigned int stride_shift,
+			bool freed_tables);
+#include <asm/tlb.h>
+
+/* As in the kernel's mm/madvise.c; compared with its BTF. */
+struct madvise_walk_private {
+	struct mmu_gather *tlb;
+	bool pageout;
+};
+
+int proto_pmd_entry(pmd_t *pmd, unsigned long addr, unsigned long next,
+			   struct mm_walk *walk);
+void proto_drain(void);
+
+MMOPT_DEFINE_KFUNC(do_madvise, do_madvise);
+MMOPT_DEFINE_KFUNC(lru_add_drain, proto_drain);
+MMOPT_DEFINE_KFUNC(tlb_gather_mmu, tlb_gather_mmu);
+MMOPT_DEFINE_KFUNC(tlb_finish_mmu, tlb_finish_mmu);
+
+/* Calls take the fast way. The sites may be armed without it, to observe. */
+static DEFINE_STATIC_KEY_FALSE(fast);
+static struct mmopt_callsites sites;
+
+static int walk_vma(struct vm_area_struct *vma, unsigned long start,
+		    unsigned long end, struct madvise_walk_private *private);
+
+/*
+ * What madvise_cold() and madvise_pageout() do with a VMA, in their order.
+ * tlb_start_vma() and tlb_end_vma() are left out: with merged VMAs, as on x86,
+ * they only note flags that the x86 flush does not look at.
+ */
+static long advise_lru(struct vm_area_struct *vma, unsigned long start,
+		       unsigned long end, bool pageout)
+{
+	struct mmu_gather tlb;
+	struct madvise_walk_private private = { .tlb = &tlb, .pageout = pageout };
+	struct file *file = vma->vm_file;
+	int err;
+
+	if (vma->vm_flags & (VM_LOCKED | VM_PFNMAP | VM_HUGETLB))
+		return -EINVAL;
+	/*
+	 * Page cache may be paged out by those who may write the file, or it
+	 * would tell others what is cached. Private pages of a private mapping
+	 * are the caller's own in any case; the callback picks them out.
+	 */
+	if (pageout && !vma_is_anonymous(vma) && (vma->vm_flags & VM_MAYSHARE) &&
+	    !(file && (file_owner_or_capable(file) ||
+		       !file_permission(file, MAY_WRITE))))
+		return 0;
+
+	static_call(k_lru_add_drain)();
+	static_call(k_tlb_gather_mmu)(&tlb, vma->vm_mm);
+	err = walk_vma(vma, start, end, &private);
+	static_call(k_tlb_finish_mmu)(&tlb);
+	/* A fatal signal ends the walk and is no error. */
+	return err == -EREMOTE ? err : 0;
+}
+
+#if MMOPT_MADVISE_BEHAVIOR
+
+/* As in the kernel's mm/madvise.c; compared with its BTF. */
+enum madvise_lock_mode {
+	MADVISE_NO_LOCK,
+	MADVISE_MMAP_READ_LOCK,
+	MADVISE_MMAP_WRITE_LOCK,
+	MADVISE_VMA_READ_LOCK,
+};
+
+struct madvise_behavior_range {
+	unsigned long start;
+	unsigned long end;
+};
+
+struct madvise_behavior {
+	struct mm_struct *mm;
+	int behavior;
+	struct mmu_gather *tlb;
+	enum madvise_lock_mode lock_mode;
+	struct anon_vma_name *anon_name;
+	struct madvise_behavior_range range;
+	struct vm_area_struct *prev;
+	struct vm_area_struct *vma;
+	bool lock_dropped;
+};
+
+int proto_behavior(struct madvise_behavior *behavior);
+long proto_lru(struct madvise_behavior *behavior);
+ssize_t proto_vector(struct mm_struct *mm, struct iov_iter *iter,
+			    int behavior);
+
+MMOPT_DEFINE_KFUNC(madvise_vma_behavior, proto_behavior);
+MMOPT_DEFINE_KFUNC(madvise_cold, proto_lru);
+MMOPT_DEFINE_KFUNC(madvise_pageout, proto_lru);
+MMOPT_DEFINE_KFUNC(vector_madvise, proto_vector);
+MMOPT_DEFINE_KFUNC(walk_page_range_vma, walk_page_range_vma);
+
+static const struct mmopt_kfunc funcs[] = {
+	MMOPT_KFUNC(do_madvise),
+	MMOPT_KFUNC(lru_add_drain),
+	MMOPT_KFUNC(tlb_gather_mmu),
+	MMOPT_KFUNC(tlb_finish_mmu),
+	MMOPT_KFUNC(madvise_vma_behavior),
+	MMOPT_KFUNC(vector_madvise),
+	MMOPT_KFUNC(walk_page_range_vma),
+	/* Livepatched by us. */
+	MMOPT_KFUNC_PAST(madvise_cold),
+	MMOPT_KFUNC_PAST(madvise_pageout),
+};
+
+static const struct mmopt_btf_want want[] = {
+	MMOPT_WANT_FUNC(do_madvise,
+			"int (struct mm_struct *, long unsigned int, size_t, int)"),
+	MMOPT_WANT_FUNC(vector_madvise,
+			"ssize_t (struct mm_struct *, struct iov_iter *, int)"),
+	MMOPT_WANT_FUNC(madvise_vma_behavior, "int (struct madvise_behavior *)"),
+	MMOPT_WANT_FUNC(madvise_cold, "long int (struct madvise_behavior *)"),
+	MMOPT_WANT_FUNC(madvise_pageout, "long int (struct madvise_behavior *)"),
+	MMOPT_WANT_SIZE(struct madvise_behavior),
+	MMOPT_WANT_MEMBER(struct madvise_behavior, mm),
+	MMOPT_WANT_MEMBER(struct madvise_behavior, behavior),
+	MMOPT_WANT_MEMBER(struct madvise_behavior, lock_mode),
+	MMOPT_WANT_MEMBER(struct madvise_behavior, range.start),
+	MMOPT_WANT_MEMBER(struct madvise_behavior, range.end),
+	MMOPT_WANT_MEMBER(struct madvise_behavior, vma),
+	MMOPT_WANT_ENUM(enum madvise_lock_mode, MADVISE_VMA_READ_LOCK,
+			MADVISE_VMA_READ_LOCK),
+	MMOPT_WANT_FUNC(walk_page_range_vma,
+			"int (struct vm_area_struct *, long unsigned int, long unsigned int, const struct mm_walk_ops *, void *)"),
+	MMOPT_WANT_SIZE(struct mm_walk_ops),
+	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_VMA_RDLOCK_VERIFY,
+			PGWALK_VMA_RDLOCK_VERIFY),
+	MMOPT_WANT_FUNC(madvise_cold_or_pageout_pte_range,
+			"int (pmd_t *, long unsigned int, long unsigned int, struct mm_walk *)"),
+	MMOPT_WANT_SIZE(struct madvise_walk_private),
+	MMOPT_WANT_MEMBER(struct madvise_walk_private, tlb),
+	MMOPT_WANT_MEMBER(struct madvise_walk_private, pageout),
+	MMOPT_WANT_SIZE(struct mmu_gather),
+	MMOPT_WANT_FUNC(tlb_gather_mmu, "void (struct mmu_gather *, struct mm_struct *)"),
+	MMOPT_WANT_FUNC(tlb_finish_mmu, "void (struct mmu_gather *)"),
+	MMOPT_WANT_FUNC(lru_add_drain, "void (void)"),
+};
+
+/* pmd_entry is set at load; the kernel takes its address too, so IBT allows it. */
+static struct mm_walk_ops walk_ops = { .walk_lock = PGWALK_VMA_RDLOCK_VERIFY };
+
+static int walk_vma(struct vm_area_struct *vma, unsigned long start,
+		    unsigned long end, struct madvise_walk_private *private)
+{
+	return static_call(k_walk_page_range_vma)(vma, start, end, &walk_ops, private);
+}
+
+static int advise_vma(struct vm_area_struct *vma, unsigned long start,
+		      unsigned long end, int behavior)
+{
+	struct madvise_behavior madv = {
+		.mm = vma->vm_mm,
+		.behavior = behavior,
+		.lock_mode = MADVISE_VMA_READ_LOCK,
+		.range = { start, end },
+		.vma = vma,
+	};
+
+	return static_call(k_madvise_vma_behavior)(&madv);
+}
+
+/*
+ * Stock never comes here with a VMA read lock; only advise_vma() does, whose
+ * mm is the caller's own.
+ */
+static bool vma_locked(const struct madvise_behavior *madv)
+{
+	if (madv->lock_mode != MADVISE_VMA_READ_LOCK)
+		return false;
+	if (madv->mm != current->mm)
+		mmopt_path_trip(&mmopt_path_madvise,
+				"a VMA read lock on the memory of another process");
+	return true;
+}
+
+/**
+ * mmopt_madvise_cold() - madvise_cold() that may run under a VMA read lock
+ * @madv: as in mm/madvise.c
+ *
+ * Context: the lock that @madv names is held. May sleep.
+ * Return: as madvise_cold().
+ */
+long mmopt_madvise_cold(struct madvise_behavior *madv)
+{
+	if (!vma_locked(madv))
+		return static_call(k_madvise_cold)(madv);
+	return advise_lru(madv->vma, madv->range.start, madv->range.end, false);
+}
+EXPORT_SYMBOL_GPL(mmopt_madvise_cold);
+
+/**
+ * mmopt_madvise_pageout() - madvise_pageout() that may run under a VMA read lock
+ * @madv: as in mm/madvise.c
+ *
+ * Context: the lock that @madv names is held. May sleep.
+ * Return: as madvise_pageout().
+ */
+long mmopt_madvise_pageout(struct madvise_behavior *madv)
+{
+	if (!vma_locked(madv))
+		return static_call(k_madvise_pageout)(madv);
+	return advise_lru(madv->vma, madv->range.start, madv->range.end, true);
+}
+EXPORT_SYMBOL_GPL(mmopt_madvise_pageout);
+
+#else /* !MMOPT_MADVISE_BEHAVIOR */
+
+MMOPT_DEFINE_KFUNC(madvise_cold_or_pageout_pte_range, proto_pmd_entry);
+
+static const struct mmopt_kfunc funcs[] = {
+	MMOPT_KFUNC(do_madvise),
+	MMOPT_KFUNC(lru_add_drain),
+	MMOPT_KFUNC(tlb_gather_mmu),
+	MMOPT_KFUNC(tlb_finish_mmu),
+	MMOPT_KFUNC(madvise_cold_or_pageout_pte_range),
+};
+
+static const struct mmopt_btf_want want[] = {
+	MMOPT_WANT_FUNC(do_madvise,
+			"int (struct mm_struct *, long unsigned int, size_t, int)"),
+	MMOPT_WANT_FUNC(madvise_cold_or_pageout_pte_range,
+			"int (pmd_t *, long unsigned int, long unsigned int, struct mm_walk *)"),
+	MMOPT_WANT_SIZE(struct madvise_walk_private),
+	MMOPT_WANT_MEMBER(struct madvise_walk_private, tlb),
+	MMOPT_WANT_MEMBER(struct madvise_walk_private, pageout),
+	MMOPT_WANT_SIZE(struct mm_walk),
+	MMOPT_WANT_MEMBER(struct mm_walk, vma),
+	MMOPT_WANT_MEMBER(struct mm_walk, private),
+	MMOPT_WANT_SIZE(struct mmu_gather),
+	MMOPT_WANT_FUNC(tlb_gather_mmu, "void (struct mmu_gather *, struct mm_struct *)"),
+	MMOPT_WANT_FUNC(tlb_finish_mmu, "void (struct mmu_gather *)"),
+	MMOPT_WANT_FUNC(lru_add_drain, "void (void)"),
+};
+
+static int pmd_entry(pmd_t *pmd, unsigned long addr, unsigned long next,
+		     struct mm_walk *walk)
+{
+	return static_call(k_madvise_cold_or_pageout_pte_range)(pmd, addr, next, walk);
+}
+
+static const struct mm_walk_ops walk_ops = { .pmd_entry = pmd_entry };
+
+static int walk_vma(struct vm_area_struct *vma, unsigned long start,
+		    unsigned long end, struct madvise_walk_private *private)
+{
+	return mmopt_walk_vma(vma, start, end, &walk_ops, private);
+}
+
+static int advise_vma(struct vm_area_struct *vma, unsigned long start,
+		      unsigned long end, int behavior)
+{
+	return advise_lru(vma, start, end, behavior == MADV_PAGEOUT);
+}
+
+#endif /* !MMOPT_MADVISE_BEHAVIOR */
+
+/*
+ * Advises VMA after VMA of current->mm from *@at on, until @end or something
+ * that stock code must do; *@at tells how far it got.
+ */
+static int advise_vmas(unsigned long *at, unsigned long end, int behavior,
+		       enum fallback *why)
+{
+	struct vm_area_struct *vma;
+	struct blk_plug plug;
+	unsigned long stop;
+	int err = 0;
+
+	blk_start_plug(&plug);
+	while (*at < end) {
+		vma = mmopt_vma_lock(current->mm, *at);
+		if (!vma) {
+			*why = FALLBACK_vma_lock;
+			break;
+		}
+		if (userfaultfd_armed(vma)) {
+			vma_end_read(vma);
+			*why = FALLBACK_userfaultfd;
+			break;
+		}
+		stop = min(vma->vm_end, end);
+		err = advise_vma(vma, *at, stop, behavior);
+		vma_end_read(vma);
+		if (err == -EREMOTE) {
+			err = 0;
+			*why = FALLBACK_huge_pud;
+			break;
+		}
+		if (err)
+			break;
+		mmopt_count(&mmopt_path_madvise.stats, MMOPT_pages,
+			    (stop - *at) >> PAGE_SHIFT);
+		*at = stop;
+	}
+	blk_finish_plug(&plug);
+	return err;
+}
+
+static int advise(struct mm_struct *mm, unsigned long start, size_t len_in,
+		  int behavior)
+{
+	struct mmopt_stats *stats = &mmopt_path_madvise.stats;
+	enum fallback why = NO_FALLBACK;
+	size_t len = PAGE_ALIGN(len_in);
+	u64 begin = ktime_get_ns();
+	bool on = static_branch_unlikely(&fast);
+	bool taken = false;
+	unsigned long end;
+	int err;
+
+	/* Nothing to do, or an error that stock code finds before any lock. */
+	if (!PAGE_ALIGNED(start) || !len || start + len < start)
+		return static_call(k_do_madvise)(mm, start, len_in, behavior);
+
+	if (on && mm == current->mm) {
+		start = untagged_addr(start);
+		end = start + len;
+		err = advise_vmas(&start, end, behavior, &why);
+		taken = why == NO_FALLBACK;
+		len = end - start;
+	} else if (on) {
+		why = FALLBACK_remote_mm;
+	}
+	if (why != NO_FALLBACK) {
+		this_cpu_inc(stats->cpu->fallback[why]);
+		trace_mmopt_fallback("madvise", fallback_name[why]);
+	}
+	if (!taken)
+		err = static_call(k_do_madvise)(mm, start, len, behavior);
+
+	mmopt_count(stats, MMOPT_calls, 1);
+	mmopt_count(stats, taken ? MMOPT_taken : MMOPT_stock, 1);
+	mmopt_count_latency(stats, taken ? MMOPT_HIST_TAKEN : MMOPT_HIST_STOCK,
+			    ktime_get_ns() - begin);
+	return err;
+}
+
+static bool ours(int behavior)
+{
+	return behavior == MADV_COLD || behavior == MADV_PAGEOUT;
+}
+
+static noinline int advise_counted(struct mm_struct *mm, unsigned long start,
+				   size_t len, int behavior)
+{
+	int err;
+
+	mmopt_enter(&sites.drain);
+	err = advise(mm, start, len, behavior);
+	mmopt_leave(&sites.drain);
+	return err;
+}
+
+/* Both ways out are tail calls: other advice must not pass through a frame. */
+static noinline int mmopt_do_madvise(struct mm_struct *mm, unsigned long start,
+				     size_t len, int behavior)
+{
+	if (!ours(behavior))
+		return static_call(k_do_madvise)(mm, start, len, behavior);
+	return advise_counted(mm, start, len, behavior);
+}
+
+#if MMOPT_MADVISE_BEHAVIOR
+/*
+ * Segment by segment, where stock keeps one lock over all of them. As there,
+ * an error ends the loop, and counts only if it is the first segment's.
+ */
+static noinline ssize_t advise_vector(struct mm_struct *mm, struct iov_iter *iter,
+				      int behavior)
+{
+	size_t total = iov_iter_count(iter);
+	ssize_t err = 0;
+
+	mmopt_enter(&sites.drain);
+	while (iov_iter_count(iter)) {
+		size_t len = iter_iov_len(iter);
+
+		err = advise(mm, (unsigned long)iter_iov_addr(iter), len, behavior);
+		if (err < 0)
+			break;
+		iov_iter_advance(iter, len);
+	}
+	mmopt_leave(&sites.drain);
+	return (total - iov_iter_count(iter)) ?: err;
+}
+
+static noinline ssize_t mmopt_vector_madvise(struct mm_struct *mm,
+					     struct iov_iter *iter, int behavior)
+{
+	if (!ours(behavior))
+		return static_call(k_vector_madvise)(mm, iter, behavior);
+	return advise_vector(mm, iter, behavior);
+}
+#endif
+
+#define SITE(function) \
+	{ .in = #function, .callee = "do_madvise", .nr = 1, \
+	  .replacement = mmopt_do_madvise }
+
+static const struct mmopt_callsite want_sites[] = {
+	SITE(__x64_sys_madvise),
+	{ .in = "__ia32_sys_madvise", .callee = "do_madvise", .nr = 1,
+	  .replacement = mmopt_do_madvise, .optional = true },
+	{ .in = "io_madvise", .callee = "do_madvise", .nr = 1,
+	  .replacement = mmopt_do_madvise, .optional = true },
+#if MMOPT_MADVISE_BEHAVIOR
+	{ .in = "__do_sys_process_madvise", .callee = "vector_madvise", .nr = 1,
+	  .replacement = mmopt_vector_madvise },
+#else
+	SITE(__do_sys_process_madvise),
+#endif
+};
+
+static struct mmopt_callsites sites = {
+	.want = want_sites,
+	.nr_want = ARRAY_SIZE(want_sites),
+};
+
+static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
+{
+	int err;
+
+	err = mmopt_vmalock_init(why, why_len);
+	if (!err)
+		err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);
+	if (!err)
+		err = mmopt_verify(want, ARRAY_SIZE(want), why, why_len);
+	if (!err)
+		err = mmopt_callsites_find(&sites, why, why_len);
+	if (err)
+		return err;
+#if MMOPT_MADVISE_BEHAVIOR
+	walk_ops.pmd_entry = (void *)mmopt_ksym("madvise_cold_or_pageout_pte_range");
+	if (!walk_ops.pmd_entry) {
+		snprintf(why, why_len, "no symbol madvise_cold_or_pageout_pte_range");
+		return -ENOENT;
+	}
+#endif
+	return mmopt_drain_init(&sites.drain);
+}
+
+static void madvise_exit(struct mmopt_path *path)
+{
+	mmopt_drain_exit(&sites.drain);
+}
+
+static int madvise_arm(struct mmopt_path *path, char *why, size_t why_len)
+{
+	return mmopt_callsites_arm(&sites, why, why_len);
+}
+
+static void madvise_disarm(struct mmopt_path *path)
+{
+	mmopt_callsites_disarm(&sites);
+}
+
+#if MMOPT_MADVISE_BEHAVIOR
+
+/*
+ * Somebody disables the livepatch by hand while the path may be on. Must not
+ * take the lock of the path, whose holder may wait for the livepatch core.
+ */
+static void quiesce(void)
+{
+	static_branch_disable(&fast);
+	if (mmopt_callsites_disarm(&sites))
+		mmopt_path_trip(&mmopt_path_madvise,
+				"its livepatch was disabled by hand");
+}
+
+struct mmopt_klp mmopt_klp_madvise =
+	MMOPT_KLP_INIT(mmopt_klp_madvise, "mmopt_lp_madvise", quiesce);
+EXPORT_SYMBOL_GPL(mmopt_klp_madvise);
+
+static int madvise_on(struct mmopt_path *path, char *why, size_t why_len)
+{
+	int err;
+
+	err = mmopt_klp_get(&mmopt_klp_madvise, why, why_len);
+	if (err)
+		return err;
+	mutex_lock(&mmopt_klp_madvise.feed);
+	if (mmopt_klp_madvise.up)
+		static_branch_enable(&fast);
+	else
+		err = -EBUSY;
+	mutex_unlock(&mmopt_klp_madvise.feed);
+	if (err)
+		snprintf(why, why_len, "its livepatch is being disabled");
+	return err;
+}
+
+#else
+
+static int madvise_on(struct mmopt_path *path, char *why, size_t why_len)
+{
+	static_branch_enable(&fast);
+	return 0;
+}
+
+#endif
+
+static void madvise_off(struct mmopt_path *path)
+{
+	static_branch_disable(&fast);
+}
+
+#else /* !CONFIG_PER_VMA_LOCK */
+
+static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
+{
+	snprintf(why, why_len, "no per-VMA lock: needs Linux 6.4 with CONFIG_PER_VMA_LOCK");
+	return -EOPNOTSUPP;
+}
+
+#define madvise_arm NULL
+#define madvise_disarm NULL
+#define madvise_on NULL
+#define madvise_off NULL
+#define madvise_exit NULL
+
+#endif /* !CONFIG_PER_VMA_LOCK */
+
+static const struct mmopt_path_ops madvise_ops = {
+	.probe = madvise_probe,
+	.arm = madvise_arm,
+	.disarm = madvise_disarm,
+	.on = madvise_on,
+	.off = madvise_off,
+	.exit = madvise_exit,
+};
+
+struct mmopt_path mmopt_path_madvise = {
+	.name = "madvise",
+	.ops = &madvise_ops,
+	.stats = {
+		.fallback = fallback_name,
+		.nr_fallbacks = ARRAY_SIZE(fallback_name),
+	},
+};

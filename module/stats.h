@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Counters and latency histograms of a path: per CPU, summed on read. */
+#ifndef MMOPT_STATS_H
+#define MMOPT_STATS_H
+
+#include <linux/log2.h>
+#include <linux/percpu.h>
+#include <linux/types.h>
+#include <mmopt/abi.h>
+
+struct seq_file;
+
+enum mmopt_counter {
+#define X(id, what) MMOPT_##id,
+	MMOPT_COUNTERS(X)
+#undef X
+	MMOPT_NR_COUNTERS
+};
+
+#define MMOPT_MAX_FALLBACKS	16
+/* From 1 ns to above half an hour. */
+#define MMOPT_NR_BUCKETS	42
+
+enum mmopt_hist { MMOPT_HIST_TAKEN, MMOPT_HIST_STOCK, MMOPT_NR_HISTS };
+
+struct mmopt_stats_cpu {
+	u64 counter[MMOPT_NR_COUNTERS];
+	u64 fallback[MMOPT_MAX_FALLBACKS];
+	u64 bucket[MMOPT_NR_HISTS][MMOPT_NR_BUCKETS];
+};
+
+/**
+ * struct mmopt_stats - statistics of one path
+ * @fallback:     names of the fallback reasons, in the path's own order
+ * @nr_fallbacks: how many
+ * @cpu:          the numbers
+ */
+struct mmopt_stats {
+	const char *const *fallback;
+	unsigned int nr_fallbacks;
+	struct mmopt_stats_cpu __percpu *cpu;
+};
+
+int mmopt_stats_init(struct mmopt_stats *stats);
+void mmopt_stats_exit(struct mmopt_stats *stats);
+void mmopt_stats_reset(struct mmopt_stats *stats);
+void mmopt_stats_show(struct mmopt_stats *stats, struct seq_file *m);
+
+static inline void mmopt_count(struct mmopt_stats *stats, enum mmopt_counter c,
+			       u64 n)
+{
+	this_cpu_add(stats->cpu->counter[c], n);
+}
+
+/* @ns: how long the call took, from its entry into mmopt to its end. */
+static inline void mmopt_count_latency(struct mmopt_stats *stats,
+				       enum mmopt_hist hist, u64 ns)
+{
+	unsigned int b = ns ? min_t(unsigned int, ilog2(ns), MMOPT_NR_BUCKETS - 1) : 0;
+
+	this_cpu_inc(stats->cpu->bucket[hist][b]);
+}
+
+#endif /* MMOPT_STATS_H */

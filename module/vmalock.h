@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* A VMA read lock in place of mmap_lock. */
+#ifndef MMOPT_VMALOCK_H
+#define MMOPT_VMALOCK_H
+
+#include <linux/mm.h>
+
+#ifdef CONFIG_PER_VMA_LOCK
+int mmopt_vmalock_init(char *why, size_t why_len);
+struct vm_area_struct *mmopt_vma_lock(struct mm_struct *mm, unsigned long addr);
+#endif
+
+#endif /* MMOPT_VMALOCK_H */
