@@ -244,7 +244,7 @@ static int index_types(struct btf_job *job, struct mmopt_btf *btf)
 	for (off = 0; off < btf->types_len; off = t.end) {
 		if (!mmopt_btf_read_type(btf, off, &t))
 			return mmopt_btf_fail(job, -EBADMSG,
-					      "BTF: type %u at %#x damaged or of unknown kind",
+					      "BTF: type %u at 0x%x damaged or of unknown kind",
 					      btf->nr_types + 1, off);
 		if (!btf_str(btf, t.name))
 			return mmopt_btf_fail(job, -EBADMSG,
@@ -289,10 +289,10 @@ int mmopt_btf_open(struct mmopt_btf *btf, const void *data, size_t len,
 	memcpy(&magic, p, sizeof(magic));
 	memcpy(&hdr_len, p + 4, sizeof(hdr_len));
 	if (magic != MAGIC)
-		return mmopt_btf_fail(&job, -EBADMSG, "BTF: bad magic %#x", magic);
+		return mmopt_btf_fail(&job, -EBADMSG, "BTF: bad magic 0x%x", magic);
 	if (p[2] != VERSION || p[3])
 		return mmopt_btf_fail(&job, -EBADMSG,
-				      "BTF: unknown version %u, flags %#x", p[2], p[3]);
+				      "BTF: unknown version %u, flags 0x%x", p[2], p[3]);
 	if (hdr_len < HDR_MIN || hdr_len > len)
 		return mmopt_btf_fail(&job, -EBADMSG, "BTF: bad header length %u", hdr_len);
 

@@ -110,7 +110,7 @@ static int put_type(struct btf_job *job, struct sink *out, u32 id)
 	} chain[MAX_CHAIN];
 	struct btf_rec t = { .kind = K_VOID };
 	const char *q;
-	int n, i, err;
+	int n, i, j, err;
 	char nr[16];
 
 	/* From the outside in, down to what has a name. */
@@ -136,8 +136,8 @@ static int put_type(struct btf_job *job, struct sink *out, u32 id)
 	/* Qualifiers of the innermost type stand before it. */
 	for (i = n; i && btf_is_alias(chain[i - 1].kind); i--)
 		;
-	while (n > i) {
-		q = qualifier(chain[--n].kind);
+	for (j = i; j < n; j++) {
+		q = qualifier(chain[j].kind);
 		if (q) {
 			put(out, q);
 			put(out, " ");
@@ -349,7 +349,7 @@ static int check_want(struct btf_job *job, const struct mmopt_btf_want *want)
 
 	for (; off < job->btf->types_len; off = t.end) {
 		if (!mmopt_btf_read_type(job->btf, off, &t))
-			return mmopt_btf_fail(job, -EBADMSG, "BTF: type at %#x damaged",
+			return mmopt_btf_fail(job, -EBADMSG, "BTF: type at 0x%x damaged",
 					      off);
 		if ((t.kind != kind && t.kind != or_kind) ||
 		    !same_name(job->btf, t.name, name))

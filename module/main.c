@@ -26,6 +26,23 @@ static const char *unfit(void)
 	return NULL;
 }
 
+static void recheck(struct work_struct *work)
+{
+	mmopt_path_recheck();
+}
+
+static DECLARE_WORK(recheck_work, recheck);
+
+/* A livepatch has been enabled by the time its module is live. */
+static int module_event(struct notifier_block *nb, unsigned long event, void *data)
+{
+	if (event == MODULE_STATE_LIVE && is_livepatch_module(data))
+		schedule_work(&recheck_work);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block module_nb = { .notifier_call = module_event };
+
 static int __init mmopt_init(void)
 {
 	const char *why = unfit();
@@ -38,6 +55,9 @@ static int __init mmopt_init(void)
 		if (err)
 			goto err_paths;
 	}
+	err = register_module_notifier(&module_nb);
+	if (err)
+		goto err_paths;
 	mmopt_control_init();
 	mmopt_params_live();
 	return 0;
@@ -54,6 +74,8 @@ static void __exit mmopt_exit(void)
 
 	mmopt_params_exit();
 	mmopt_control_exit();
+	unregister_module_notifier(&module_nb);
+	cancel_work_sync(&recheck_work);
 	for (i = 0; mmopt_paths[i]; i++)
 		mmopt_path_exit(mmopt_paths[i]);
 }

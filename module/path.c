@@ -17,6 +17,7 @@
 #include <linux/printk.h>
 #include <linux/string.h>
 
+#include "hook/hook.h"
 #include "params.h"
 #include "path.h"
 
@@ -127,12 +128,29 @@ static int forbidden(struct mmopt_path *path)
 	return 0;
 }
 
+/* The first function of a path that another patcher owns, or NULL. */
+static const char *owned(struct mmopt_path *path)
+{
+	const char *const *name;
+
+	for (name = path->bypassed; name && *name; name++)
+		if (mmopt_entry_owned(*name) == -EBUSY)
+			return *name;
+	return NULL;
+}
+
 static int arm(struct mmopt_path *path, char *why, size_t why_len)
 {
 	int err = forbidden(path);
+	const char *name;
 
 	if (err || path->armed)
 		return err;
+	name = owned(path);
+	if (name) {
+		snprintf(why, why_len, "another livepatch or probe owns %s", name);
+		return -EBUSY;
+	}
 	err = path->ops->arm(path, why, why_len);
 	path->armed = !err;
 	return err;
@@ -227,6 +245,33 @@ int mmopt_path_observe(struct mmopt_path *path, bool observe)
 		pr_warn("%s is not observed: %s\n", path->name, why);
 	mutex_unlock(&path->lock);
 	return err;
+}
+
+/**
+ * mmopt_path_recheck() - has another patcher come?
+ *
+ * A livepatch of a function that a path bypasses would take no effect on the
+ * calls that the path takes, so the path steps back.
+ *
+ * Context: sleeps.
+ */
+void mmopt_path_recheck(void)
+{
+	char why[MMOPT_REASON_LEN];
+	struct mmopt_path *path;
+	const char *name;
+	unsigned int i;
+
+	mmopt_for_each_path(path, i) {
+		mutex_lock(&path->lock);
+		name = path->armed ? owned(path) : NULL;
+		if (name) {
+			snprintf(why, sizeof(why), "another livepatch or probe has taken %s",
+				 name);
+			mmopt_path_trip(path, why);
+		}
+		mutex_unlock(&path->lock);
+	}
 }
 
 /**

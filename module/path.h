@@ -51,6 +51,8 @@ struct mmopt_path_ops {
  * struct mmopt_path - a path and its state
  * @name:      as in the ABI
  * @ops:       the path file's functions
+ * @bypassed:  kernel functions that do not run when a call is taken, ends with
+ *             NULL: if another patcher owns one, the path must not be on
  * @stats:     counters and histograms
  * @lock:      serialises switching; protects @enabled, @observe, @armed
  * @enabled:   hooks take calls
@@ -64,6 +66,7 @@ struct mmopt_path_ops {
 struct mmopt_path {
 	const char *name;
 	const struct mmopt_path_ops *ops;
+	const char *const *bypassed;
 	struct mmopt_stats stats;
 
 	struct mutex lock;
@@ -90,6 +93,7 @@ int mmopt_path_init(struct mmopt_path *path, const char *unfit);
 void mmopt_path_exit(struct mmopt_path *path);
 int mmopt_path_enable(struct mmopt_path *path, bool on);
 int mmopt_path_observe(struct mmopt_path *path, bool observe);
+void mmopt_path_recheck(void);
 void mmopt_path_trip(struct mmopt_path *path, const char *why);
 int mmopt_path_describe(struct mmopt_path *path, char *buf, size_t len);
 

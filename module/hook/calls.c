@@ -248,8 +248,9 @@ static int check_counts(struct walk *w, const struct mmopt_callee *callee,
 			continue;
 		if (callee[i].min == callee[i].max)
 			snprintf(w->why, w->why_len,
-				 "%s: expected %u calls of %s, found %u",
-				 w->text->name, callee[i].min, callee[i].name,
+				 "%s: expected %u call%s of %s, found %u",
+				 w->text->name, callee[i].min,
+				 callee[i].min == 1 ? "" : "s", callee[i].name,
 				 n);
 		else
 			snprintf(w->why, w->why_len,
@@ -311,7 +312,7 @@ int mmopt_calls_find(const struct mmopt_text *text,
 			err = check_breakpoint(&w, before);
 			if (err)
 				return err;
-			/* Of a run, only the first one is asked about. */
+			before = LEAVE;
 			continue;
 		}
 		before = insn.kind;

@@ -12,7 +12,7 @@
  * The kernel is built with -flive-patching, which rules out that a caller
  * relies on more than the ABI of a function whose body it has seen.
  */
-#include <linux/memory.h>
+#include <linux/cpu.h>
 #include <linux/module.h>
 #include <linux/static_call.h>
 #include <asm/insn.h>
@@ -31,6 +31,19 @@ static unsigned long text_lo, text_hi;
 
 /* Serialises looking at sites and turning them. */
 static DEFINE_MUTEX(sites_lock);
+
+/* The order is the kernel's own for static calls. */
+static void lock_sites(void)
+{
+	cpus_read_lock();
+	mutex_lock(&sites_lock);
+}
+
+static void unlock_sites(void)
+{
+	mutex_unlock(&sites_lock);
+	cpus_read_unlock();
+}
 
 static int insn_len(const u8 *p, size_t avail)
 {
@@ -116,13 +129,13 @@ int mmopt_callsites_find(struct mmopt_callsites *set, char *why, size_t why_len)
 	size_t i;
 	int err = 0;
 
-	mutex_lock(&sites_lock);
+	lock_sites();
 	set->nr = 0;
 	for (i = 0; i < set->nr_want && !err; i++)
 		err = find_in(set, &set->want[i], why, why_len);
 	if (err)
 		set->nr = 0;
-	mutex_unlock(&sites_lock);
+	unlock_sites();
 	return err;
 }
 
@@ -159,7 +172,7 @@ int mmopt_callsites_arm(struct mmopt_callsites *set, char *why, size_t why_len)
 	unsigned int i;
 	int err = 0;
 
-	mutex_lock(&sites_lock);
+	lock_sites();
 	for (i = 0; i < set->nr && !err; i++) {
 		if (calls(&set->site[i], set->site[i].stock))
 			continue;
@@ -169,7 +182,7 @@ int mmopt_callsites_arm(struct mmopt_callsites *set, char *why, size_t why_len)
 	}
 	for (i = 0; i < set->nr && !err; i++)
 		turn(&set->site[i], set->site[i].replacement);
-	mutex_unlock(&sites_lock);
+	unlock_sites();
 	return err;
 }
 
@@ -188,7 +201,7 @@ bool mmopt_callsites_disarm(struct mmopt_callsites *set)
 	bool armed = false;
 	unsigned int i;
 
-	mutex_lock(&sites_lock);
+	lock_sites();
 	for (i = set->nr; i--;) {
 		if (calls(&set->site[i], set->site[i].replacement)) {
 			turn(&set->site[i], set->site[i].stock);
@@ -201,7 +214,7 @@ bool mmopt_callsites_disarm(struct mmopt_callsites *set)
 		       set->site[i].in);
 		__module_get(THIS_MODULE);
 	}
-	mutex_unlock(&sites_lock);
+	unlock_sites();
 	mmopt_drain_wait(&set->drain);
 	return armed;
 }

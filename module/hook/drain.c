@@ -5,10 +5,10 @@
  * patched call and mmopt_enter(), and between mmopt_leave() and its return.
  *
  * synchronize_rcu_tasks() waits until each task has once slept of its own
- * accord or been in user mode, so it closes the gaps, as there is no voluntary
- * sleep in them. It takes two: after the first, everyone who got in through
- * the hook that was just removed has been counted, so the sum can only fall and
- * zero is final; after the second, everyone has also left.
+ * accord or been in user mode, and there is no such sleep in the gaps. Once
+ * after the hook is out of the text: everyone who still got in has been counted,
+ * so the sum can only fall, and zero is final although the CPUs are not read at
+ * one instant. Once more before the text may be freed: everyone has returned.
  */
 #include <linux/delay.h>
 #include <linux/rcupdate.h>
@@ -21,8 +21,15 @@ int mmopt_drain_init(struct mmopt_drain *drain)
 	return drain->inside ? 0 : -ENOMEM;
 }
 
+/**
+ * mmopt_drain_exit() - end counting; the functions of the hook may be freed
+ * @drain: drained before
+ *
+ * Context: sleeps until those who were counted out have returned.
+ */
 void mmopt_drain_exit(struct mmopt_drain *drain)
 {
+	synchronize_rcu_tasks();
 	free_percpu(drain->inside);
 	drain->inside = NULL;
 }
@@ -38,7 +45,7 @@ static long inside(const struct mmopt_drain *drain)
 }
 
 /**
- * mmopt_drain_wait() - wait until no task is in the functions of a hook
+ * mmopt_drain_wait() - wait until no call of a hook is under way
  * @drain: of the hook, which must be out of the text already
  *
  * Context: sleeps, for as long as the longest call under way.
@@ -48,5 +55,4 @@ void mmopt_drain_wait(struct mmopt_drain *drain)
 	synchronize_rcu_tasks();
 	while (inside(drain))
 		msleep(1);
-	synchronize_rcu_tasks();
 }

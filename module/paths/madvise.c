@@ -39,6 +39,9 @@
  * The rest is exact, since the part that was done had no gap and no error.
  * A range is a hint per page, so VMAs need not be looked at in one instant.
  *
+ * Another livepatch of do_madvise() would not see the calls we take: the path
+ * does not go on while there is one, and steps back when one comes.
+ *
  * IBT: see ksym.h. Unload: calls are counted in mmopt_drain around the whole
  * operation; other advice leaves by a tail call, so no frame of ours is below
  * it (the test suite looks at the object code).
@@ -83,12 +86,6 @@ void flush_tlb_mm_range(struct mm_struct *mm, unsigned long start,
 			bool freed_tables);
 #include <asm/tlb.h>
 
-/* As in the kernel's mm/madvise.c; compared with its BTF. */
-struct madvise_walk_private {
-	struct mmu_gather *tlb;
-	bool pageout;
-};
-
 int proto_pmd_entry(pmd_t *pmd, unsigned long addr, unsigned long next,
 			   struct mm_walk *walk);
 void proto_drain(void);
@@ -97,6 +94,27 @@ MMOPT_DEFINE_KFUNC(do_madvise, do_madvise);
 MMOPT_DEFINE_KFUNC(lru_add_drain, proto_drain);
 MMOPT_DEFINE_KFUNC(tlb_gather_mmu, tlb_gather_mmu);
 MMOPT_DEFINE_KFUNC(tlb_finish_mmu, tlb_finish_mmu);
+
+static const struct mmopt_kfunc funcs[] = {
+	MMOPT_KFUNC(do_madvise),
+	MMOPT_KFUNC(lru_add_drain),
+	MMOPT_KFUNC(tlb_gather_mmu),
+	MMOPT_KFUNC(tlb_finish_mmu),
+};
+
+static const struct mmopt_btf_want want[] = {
+	MMOPT_WANT_FUNC(do_madvise,
+			"int (struct mm_struct *, long unsigned int, size_t, int)"),
+	MMOPT_WANT_FUNC(madvise_cold_or_pageout_pte_range,
+			"int (pmd_t *, long unsigned int, long unsigned int, struct mm_walk *)"),
+	MMOPT_WANT_SIZE(struct madvise_walk_private),
+	MMOPT_WANT_MEMBER(struct madvise_walk_private, tlb),
+	MMOPT_WANT_MEMBER(struct madvise_walk_private, pageout),
+	MMOPT_WANT_SIZE(struct mmu_gather),
+	MMOPT_WANT_FUNC(tlb_gather_mmu, "void (struct mmu_gather *, struct mm_struct *)"),
+	MMOPT_WANT_FUNC(tlb_finish_mmu, "void (struct mmu_gather *)"),
+	MMOPT_WANT_FUNC(lru_add_drain, "void (void)"),
+};
 
 /* Calls take the fast way. The sites may be armed without it, to observe. */
 static DEFINE_STATIC_KEY_FALSE(fast);
@@ -140,31 +158,6 @@ static long advise_lru(struct vm_area_struct *vma, unsigned long start,
 
 #if MMOPT_MADVISE_BEHAVIOR
 
-/* As in the kernel's mm/madvise.c; compared with its BTF. */
-enum madvise_lock_mode {
-	MADVISE_NO_LOCK,
-	MADVISE_MMAP_READ_LOCK,
-	MADVISE_MMAP_WRITE_LOCK,
-	MADVISE_VMA_READ_LOCK,
-};
-
-struct madvise_behavior_range {
-	unsigned long start;
-	unsigned long end;
-};
-
-struct madvise_behavior {
-	struct mm_struct *mm;
-	int behavior;
-	struct mmu_gather *tlb;
-	enum madvise_lock_mode lock_mode;
-	struct anon_vma_name *anon_name;
-	struct madvise_behavior_range range;
-	struct vm_area_struct *prev;
-	struct vm_area_struct *vma;
-	bool lock_dropped;
-};
-
 int proto_behavior(struct madvise_behavior *behavior);
 long proto_lru(struct madvise_behavior *behavior);
 ssize_t proto_vector(struct mm_struct *mm, struct iov_iter *iter,
@@ -176,11 +169,7 @@ MMOPT_DEFINE_KFUNC(madvise_pageout, proto_lru);
 MMOPT_DEFINE_KFUNC(vector_madvise, proto_vector);
 MMOPT_DEFINE_KFUNC(walk_page_range_vma, walk_page_range_vma);
 
-static const struct mmopt_kfunc funcs[] = {
-	MMOPT_KFUNC(do_madvise),
-	MMOPT_KFUNC(lru_add_drain),
-	MMOPT_KFUNC(tlb_gather_mmu),
-	MMOPT_KFUNC(tlb_finish_mmu),
+static const struct mmopt_kfunc funcs_here[] = {
 	MMOPT_KFUNC(madvise_vma_behavior),
 	MMOPT_KFUNC(vector_madvise),
 	MMOPT_KFUNC(walk_page_range_vma),
@@ -189,9 +178,7 @@ static const struct mmopt_kfunc funcs[] = {
 	MMOPT_KFUNC_PAST(madvise_pageout),
 };
 
-static const struct mmopt_btf_want want[] = {
-	MMOPT_WANT_FUNC(do_madvise,
-			"int (struct mm_struct *, long unsigned int, size_t, int)"),
+static const struct mmopt_btf_want want_here[] = {
 	MMOPT_WANT_FUNC(vector_madvise,
 			"ssize_t (struct mm_struct *, struct iov_iter *, int)"),
 	MMOPT_WANT_FUNC(madvise_vma_behavior, "int (struct madvise_behavior *)"),
@@ -202,7 +189,6 @@ static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_MEMBER(struct madvise_behavior, behavior),
 	MMOPT_WANT_MEMBER(struct madvise_behavior, lock_mode),
 	MMOPT_WANT_MEMBER(struct madvise_behavior, range.start),
-	MMOPT_WANT_MEMBER(struct madvise_behavior, range.end),
 	MMOPT_WANT_MEMBER(struct madvise_behavior, vma),
 	MMOPT_WANT_ENUM(enum madvise_lock_mode, MADVISE_VMA_READ_LOCK,
 			MADVISE_VMA_READ_LOCK),
@@ -211,15 +197,6 @@ static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_SIZE(struct mm_walk_ops),
 	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_VMA_RDLOCK_VERIFY,
 			PGWALK_VMA_RDLOCK_VERIFY),
-	MMOPT_WANT_FUNC(madvise_cold_or_pageout_pte_range,
-			"int (pmd_t *, long unsigned int, long unsigned int, struct mm_walk *)"),
-	MMOPT_WANT_SIZE(struct madvise_walk_private),
-	MMOPT_WANT_MEMBER(struct madvise_walk_private, tlb),
-	MMOPT_WANT_MEMBER(struct madvise_walk_private, pageout),
-	MMOPT_WANT_SIZE(struct mmu_gather),
-	MMOPT_WANT_FUNC(tlb_gather_mmu, "void (struct mmu_gather *, struct mm_struct *)"),
-	MMOPT_WANT_FUNC(tlb_finish_mmu, "void (struct mmu_gather *)"),
-	MMOPT_WANT_FUNC(lru_add_drain, "void (void)"),
 };
 
 /* pmd_entry is set at load; the kernel takes its address too, so IBT allows it. */
@@ -293,29 +270,14 @@ EXPORT_SYMBOL_GPL(mmopt_madvise_pageout);
 
 MMOPT_DEFINE_KFUNC(madvise_cold_or_pageout_pte_range, proto_pmd_entry);
 
-static const struct mmopt_kfunc funcs[] = {
-	MMOPT_KFUNC(do_madvise),
-	MMOPT_KFUNC(lru_add_drain),
-	MMOPT_KFUNC(tlb_gather_mmu),
-	MMOPT_KFUNC(tlb_finish_mmu),
+static const struct mmopt_kfunc funcs_here[] = {
 	MMOPT_KFUNC(madvise_cold_or_pageout_pte_range),
 };
 
-static const struct mmopt_btf_want want[] = {
-	MMOPT_WANT_FUNC(do_madvise,
-			"int (struct mm_struct *, long unsigned int, size_t, int)"),
-	MMOPT_WANT_FUNC(madvise_cold_or_pageout_pte_range,
-			"int (pmd_t *, long unsigned int, long unsigned int, struct mm_walk *)"),
-	MMOPT_WANT_SIZE(struct madvise_walk_private),
-	MMOPT_WANT_MEMBER(struct madvise_walk_private, tlb),
-	MMOPT_WANT_MEMBER(struct madvise_walk_private, pageout),
+static const struct mmopt_btf_want want_here[] = {
 	MMOPT_WANT_SIZE(struct mm_walk),
 	MMOPT_WANT_MEMBER(struct mm_walk, vma),
 	MMOPT_WANT_MEMBER(struct mm_walk, private),
-	MMOPT_WANT_SIZE(struct mmu_gather),
-	MMOPT_WANT_FUNC(tlb_gather_mmu, "void (struct mmu_gather *, struct mm_struct *)"),
-	MMOPT_WANT_FUNC(tlb_finish_mmu, "void (struct mmu_gather *)"),
-	MMOPT_WANT_FUNC(lru_add_drain, "void (void)"),
 };
 
 static int pmd_entry(pmd_t *pmd, unsigned long addr, unsigned long next,
@@ -479,27 +441,32 @@ static noinline ssize_t mmopt_vector_madvise(struct mm_struct *mm,
 }
 #endif
 
-#define SITE(function) \
-	{ .in = #function, .callee = "do_madvise", .nr = 1, \
-	  .replacement = mmopt_do_madvise }
+#define SITE(function, fn, opt) \
+	{ .in = #function, .callee = #fn, .replacement = mmopt_##fn, .nr = 1, \
+	  .optional = opt }
 
 static const struct mmopt_callsite want_sites[] = {
-	SITE(__x64_sys_madvise),
-	{ .in = "__ia32_sys_madvise", .callee = "do_madvise", .nr = 1,
-	  .replacement = mmopt_do_madvise, .optional = true },
-	{ .in = "io_madvise", .callee = "do_madvise", .nr = 1,
-	  .replacement = mmopt_do_madvise, .optional = true },
+	SITE(__x64_sys_madvise, do_madvise, false),
+	SITE(__ia32_sys_madvise, do_madvise, true),
+	SITE(io_madvise, do_madvise, true),
 #if MMOPT_MADVISE_BEHAVIOR
-	{ .in = "__do_sys_process_madvise", .callee = "vector_madvise", .nr = 1,
-	  .replacement = mmopt_vector_madvise },
+	SITE(__do_sys_process_madvise, vector_madvise, false),
 #else
-	SITE(__do_sys_process_madvise),
+	SITE(__do_sys_process_madvise, do_madvise, false),
 #endif
 };
 
 static struct mmopt_callsites sites = {
 	.want = want_sites,
 	.nr_want = ARRAY_SIZE(want_sites),
+};
+
+static const char *const bypassed[] = {
+	"do_madvise",
+#if MMOPT_MADVISE_BEHAVIOR
+	"vector_madvise",
+#endif
+	NULL
 };
 
 static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
@@ -510,7 +477,11 @@ static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
 	if (!err)
 		err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);
 	if (!err)
+		err = mmopt_kfunc_bind(funcs_here, ARRAY_SIZE(funcs_here), why, why_len);
+	if (!err)
 		err = mmopt_verify(want, ARRAY_SIZE(want), why, why_len);
+	if (!err)
+		err = mmopt_verify(want_here, ARRAY_SIZE(want_here), why, why_len);
 	if (!err)
 		err = mmopt_callsites_find(&sites, why, why_len);
 	if (err)
@@ -599,6 +570,8 @@ static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
 	return -EOPNOTSUPP;
 }
 
+static const char *const bypassed[] = { NULL };
+
 #define madvise_arm NULL
 #define madvise_disarm NULL
 #define madvise_on NULL
@@ -619,6 +592,7 @@ static const struct mmopt_path_ops madvise_ops = {
 struct mmopt_path mmopt_path_madvise = {
 	.name = "madvise",
 	.ops = &madvise_ops,
+	.bypassed = bypassed,
 	.stats = {
 		.fallback = fallback_name,
 		.nr_fallbacks = ARRAY_SIZE(fallback_name),
