@@ -2,6 +2,8 @@
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/string.h>
 
 #include "ksym.h"
 
@@ -13,6 +15,10 @@ unsigned long proto_location(unsigned long ip);
 DEFINE_STATIC_CALL_NULL(k_kallsyms_lookup_name, proto_lookup);
 DEFINE_STATIC_CALL_NULL(k_kallsyms_lookup_size_offset, proto_size);
 DEFINE_STATIC_CALL_NULL(k_ftrace_location, proto_location);
+
+static char *hide;
+module_param(hide, charp, 0400);
+MODULE_PARM_DESC(hide, "symbol to treat as missing, to see what becomes unavailable without it (default: none)");
 
 static const struct mmopt_kfunc core_funcs[] = {
 	MMOPT_KFUNC(kallsyms_lookup_size_offset),
@@ -52,6 +58,8 @@ int mmopt_ksym_init(void)
  */
 unsigned long mmopt_ksym(const char *name)
 {
+	if (hide && !strcmp(name, hide))
+		return 0;
 	return static_call(k_kallsyms_lookup_name)(name);
 }
 
