@@ -220,7 +220,7 @@ int mmopt_btf_find_member(struct btf_job *job, const struct btf_rec *outer,
 			return mmopt_btf_fail(job, -EBADMSG, "BTF: member has no name");
 		if (!strncmp(s, name, name_len) && !s[name_len])
 			return 1;
-		if (*s || m->bitfield)
+		if (*s)
 			continue;
 		err = mmopt_btf_real_type(job, m->type, &t);
 		if (err)
