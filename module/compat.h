@@ -29,4 +29,16 @@
  */
 #define MMOPT_MADVISE_BEHAVIOR (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
 
+/* move_page_tables() takes a struct; before that, 6.7 added a parameter. */
+#define MMOPT_MOVE_CONTROL (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#define MMOPT_FOR_STACK_PARAM	, bool for_stack
+#define MMOPT_FOR_STACK_ARG	, false
+#define MMOPT_FOR_STACK_BTF	", bool"
+#else
+#define MMOPT_FOR_STACK_PARAM
+#define MMOPT_FOR_STACK_ARG
+#define MMOPT_FOR_STACK_BTF	""
+#endif
+
 #endif /* MMOPT_COMPAT_H */

@@ -167,6 +167,39 @@ static const struct file_operations reset_fops = {
 	.write = reset_write,
 };
 
+static ssize_t tunable_read(struct file *file, char __user *user, size_t len,
+			    loff_t *pos)
+{
+	const struct mmopt_tunable *tunable = file->private_data;
+	char buf[24];
+	int n = scnprintf(buf, sizeof(buf), "%lu\n", READ_ONCE(*tunable->value));
+
+	return simple_read_from_buffer(user, len, pos, buf, n);
+}
+
+static ssize_t tunable_write(struct file *file, const char __user *user,
+			     size_t len, loff_t *pos)
+{
+	const struct mmopt_tunable *tunable = file->private_data;
+	unsigned long value;
+	int err;
+
+	err = kstrtoul_from_user(user, len, 10, &value);
+	if (err)
+		return err == -EFAULT ? err : -EINVAL;
+	if (value < tunable->min || value > tunable->max)
+		return -EINVAL;
+	WRITE_ONCE(*tunable->value, value);
+	return len;
+}
+
+static const struct file_operations tunable_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.read = tunable_read,
+	.write = tunable_write,
+};
+
 /**
  * mmopt_control_init() - make the files
  *
@@ -174,6 +207,7 @@ static const struct file_operations reset_fops = {
  */
 void mmopt_control_init(void)
 {
+	const struct mmopt_tunable *tunable;
 	struct mmopt_path *path;
 	struct dentry *dir;
 	unsigned int i;
@@ -188,6 +222,9 @@ void mmopt_control_init(void)
 		debugfs_create_file(MMOPT_FILE_STATE, 0444, dir, path, &state_fops);
 		debugfs_create_file(MMOPT_FILE_STATS, 0444, dir, path, &stats_fops);
 		debugfs_create_file(MMOPT_FILE_RESET, 0200, dir, path, &reset_fops);
+		for (tunable = path->tunables; tunable && tunable->name; tunable++)
+			debugfs_create_file(tunable->name, 0644, dir,
+					    (void *)tunable, &tunable_fops);
 	}
 }
 

@@ -48,9 +48,24 @@ struct mmopt_path_ops {
 };
 
 /**
+ * struct mmopt_tunable - a number that a path lets people set
+ * @name:  of its file, ends with the unit
+ * @value: where it is; read and written whole, without a lock
+ * @min:   least value that is right
+ * @max:   greatest value that is right
+ */
+struct mmopt_tunable {
+	const char *name;
+	unsigned long *value;
+	unsigned long min;
+	unsigned long max;
+};
+
+/**
  * struct mmopt_path - a path and its state
  * @name:      as in the ABI
  * @ops:       the path file's functions
+ * @tunables:  ends with an empty one; may be NULL
  * @bypassed:  kernel functions that do not run when a call is taken, ends with
  *             NULL: if another patcher owns one, the path must not be on
  * @stats:     counters and histograms
@@ -66,6 +81,7 @@ struct mmopt_path_ops {
 struct mmopt_path {
 	const char *name;
 	const struct mmopt_path_ops *ops;
+	const struct mmopt_tunable *tunables;
 	const char *const *bypassed;
 	struct mmopt_stats stats;
 

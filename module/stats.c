@@ -70,6 +70,10 @@ void mmopt_stats_show(struct mmopt_stats *stats, struct seq_file *m)
 	seq_printf(m, MMOPT_KEY_VERSION ": %d\n", MMOPT_STATS_VERSION);
 	for (i = 0; i < MMOPT_NR_COUNTERS; i++)
 		seq_printf(m, "%s %llu\n", counter_name[i], SUM(counter[i]));
+	seq_printf(m, MMOPT_KEY_NMISSED " %lu\n",
+		   stats->nmissed ? READ_ONCE(*stats->nmissed) : 0);
+	for (i = 0; i < stats->nr_extras; i++)
+		seq_printf(m, "%s %llu\n", stats->extra[i], SUM(extra[i]));
 	for (i = 0; i < stats->nr_fallbacks; i++)
 		seq_printf(m, MMOPT_PREFIX_FALLBACK "%s %llu\n",
 			   stats->fallback[i], SUM(fallback[i]));

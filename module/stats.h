@@ -17,6 +17,7 @@ enum mmopt_counter {
 	MMOPT_NR_COUNTERS
 };
 
+#define MMOPT_MAX_EXTRAS	8
 #define MMOPT_MAX_FALLBACKS	16
 /* From 1 ns to above half an hour. */
 #define MMOPT_NR_BUCKETS	42
@@ -25,19 +26,26 @@ enum mmopt_hist { MMOPT_HIST_TAKEN, MMOPT_HIST_STOCK, MMOPT_NR_HISTS };
 
 struct mmopt_stats_cpu {
 	u64 counter[MMOPT_NR_COUNTERS];
+	u64 extra[MMOPT_MAX_EXTRAS];
 	u64 fallback[MMOPT_MAX_FALLBACKS];
 	u64 bucket[MMOPT_NR_HISTS][MMOPT_NR_BUCKETS];
 };
 
 /**
  * struct mmopt_stats - statistics of one path
+ * @extra:        names of the path's own counters, in its own order
+ * @nr_extras:    how many
  * @fallback:     names of the fallback reasons, in the path's own order
  * @nr_fallbacks: how many
+ * @nmissed:      where the path's probe counts its misses, or NULL
  * @cpu:          the numbers
  */
 struct mmopt_stats {
+	const char *const *extra;
+	unsigned int nr_extras;
 	const char *const *fallback;
 	unsigned int nr_fallbacks;
+	const unsigned long *nmissed;
 	struct mmopt_stats_cpu __percpu *cpu;
 };
 

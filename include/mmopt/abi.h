@@ -26,6 +26,7 @@
 
 /* X(identifier, the kernel operation it makes faster) */
 #define MMOPT_PATHS(X) \
+	X(mremap, "mremap: one TLB flush for many page tables moved") \
 	X(madvise, "MADV_COLD and MADV_PAGEOUT under per-VMA locks")
 
 /* X(identifier): the first word of the file "state" and of a status line. */
@@ -38,15 +39,24 @@
 
 /*
  * X(identifier, meaning): counters that every path keeps. A call is one
- * execution of the path's own operation; it counts as taken if all of it ran
- * the fast way and else as stock, so that calls = taken + stock.
+ * execution of the path's own operation, and calls = taken + stock.
  */
 #define MMOPT_COUNTERS(X) \
 	X(calls, "calls that reached mmopt") \
-	X(taken, "calls done the fast way from start to end") \
-	X(stock, "calls that stock code did, in whole or for the rest") \
-	X(pages, "pages in the ranges done the fast way") \
-	X(nmissed, "probe hits that were missed, so that stock code ran")
+	X(taken, "calls done the fast way") \
+	X(stock, "calls that stock code did, in whole or from some point on") \
+	X(pages, "pages in the ranges done the fast way")
+
+/* X(identifier, meaning): further counters of the path mremap. */
+#define MMOPT_MREMAP_COUNTERS(X) \
+	X(flushes, "TLB flushes done for batches")
+
+/* X(identifier, meaning): why the path mremap left a call to stock code. */
+#define MMOPT_MREMAP_FALLBACKS(X) \
+	X(special, "a hugetlb, PFNMAP or MIXEDMAP mapping") \
+	X(userfaultfd, "a mapping that is registered with userfaultfd") \
+	X(notifiers, "memory that a device or a virtual machine shares") \
+	X(unbatched, "nothing but huge pages, whole PUDs or small ends to move")
 
 /* X(identifier, meaning): why the path madvise left a call to stock code. */
 #define MMOPT_MADVISE_FALLBACKS(X) \
@@ -57,12 +67,13 @@
 
 /*
  * The file "stats" holds "key value" lines: "v", the counters above by their
- * identifier, each fallback as "fallback_" and its identifier, and the latency
+ * identifier, "nmissed" (probe hits that were missed, so that stock code ran), each fallback as "fallback_" and its identifier, and the latency
  * histograms: "taken_ns_N" and "stock_ns_N" count the calls that took at least
  * N and less than 2 * N nanoseconds, N a power of two. Buckets that are empty
  * are left out.
  */
 #define MMOPT_KEY_VERSION	"v"
+#define MMOPT_KEY_NMISSED	"nmissed"
 #define MMOPT_PREFIX_FALLBACK	"fallback_"
 #define MMOPT_PREFIX_TAKEN_NS	"taken_ns_"
 #define MMOPT_PREFIX_STOCK_NS	"stock_ns_"

@@ -32,40 +32,43 @@ NOKPROBE_SYMBOL(after);
 
 /**
  * mmopt_entry_arm() - take a function over
- * @entry: which, and by what
+ * @entry:   which, and by what; its drain initialised
+ * @why:     gets the reason of a failure
+ * @why_len: its size in bytes
  *
  * Context: may sleep.
  * Return: 0, -EBUSY if another patcher owns the function, or what
  * register_kprobe() says.
  */
-int mmopt_entry_arm(struct mmopt_entry *entry)
+int mmopt_entry_arm(struct mmopt_entry *entry, char *why, size_t why_len)
 {
 	int err;
 
-	err = mmopt_drain_init(&entry->drain);
-	if (err)
-		return err;
 	memset(&entry->kp, 0, sizeof(entry->kp));
 	entry->kp.symbol_name = entry->symbol;
 	entry->kp.pre_handler = takeover;
 	entry->kp.post_handler = after;
 	err = register_kprobe(&entry->kp);
-	if (err)
-		mmopt_drain_exit(&entry->drain);
+	if (err == -EBUSY)
+		snprintf(why, why_len, "another livepatch or probe owns %s", entry->symbol);
+	else if (err)
+		snprintf(why, why_len, "the probe of %s was refused: %d", entry->symbol, err);
 	return err;
 }
 
 /**
  * mmopt_entry_disarm() - give the function back
- * @entry: armed before
+ * @entry: armed or not
  *
- * Context: sleeps until no task is in the replacement.
+ * Context: sleeps until no call is in the replacement.
  */
 void mmopt_entry_disarm(struct mmopt_entry *entry)
 {
+	if (!entry->kp.addr)
+		return;
 	unregister_kprobe(&entry->kp);
+	entry->kp.addr = NULL;
 	mmopt_drain_wait(&entry->drain);
-	mmopt_drain_exit(&entry->drain);
 }
 
 static int never(struct kprobe *kp, struct pt_regs *regs)
@@ -139,13 +142,20 @@ static int call_selftest(int x)
  */
 int mmopt_entry_selftest(void)
 {
-	int err, with, without;
+	int err, with = 0, without = 0;
+	char why[80];
 
-	err = mmopt_entry_arm(&selftest);
+	err = mmopt_drain_init(&selftest.drain);
 	if (err)
 		return err;
-	with = call_selftest(1);
-	mmopt_entry_disarm(&selftest);
-	without = call_selftest(1);
+	err = mmopt_entry_arm(&selftest, why, sizeof(why));
+	if (!err) {
+		with = call_selftest(1);
+		mmopt_entry_disarm(&selftest);
+		without = call_selftest(1);
+	}
+	mmopt_drain_exit(&selftest.drain);
+	if (err)
+		return err;
 	return with == 3 && without == 2 ? 0 : -ENXIO;
 }

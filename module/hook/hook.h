@@ -55,7 +55,7 @@ struct mmopt_entry {
 	struct kprobe kp;
 };
 
-int mmopt_entry_arm(struct mmopt_entry *entry);
+int mmopt_entry_arm(struct mmopt_entry *entry, char *why, size_t why_len);
 void mmopt_entry_disarm(struct mmopt_entry *entry);
 int mmopt_entry_owned(const char *symbol);
 int mmopt_entry_selftest(void);

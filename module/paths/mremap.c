@@ -1,0 +1,630 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The path mremap: page tables are moved in batches, with one rmap lock cycle
+ * and one TLB flush for many PMDs where stock takes both for each.
+ *
+ * Hook. The entry of move_page_tables() is taken over for moves of at least
+ * two PMDs. The range is cut into pieces from its start on: pieces that can be
+ * batched are moved here, each other piece (unaligned ends, huge pages, whole
+ * PUDs, which stock moves with one flush each) by stock code, called for that
+ * piece. So the return value, how far the move got, is as exact as stock's, and
+ * the caller's recovery, which moves that much back, finds what it expects.
+ *
+ * If old and new address are congruent modulo PMD_SIZE, PMD entries move; else
+ * PTEs do. Tables of the destination are allocated before any lock: reclaim
+ * takes the rmap locks.
+ *
+ * Locks. The caller holds mmap_lock for writing and has both VMAs write-locked.
+ * We add, for each batch, i_mmap_rwsem and anon_vma->root->rwsem for writing,
+ * always and not only when need_rmap_locks says that rmap might meet the new
+ * place first (CVE-2022-41222), and the page table locks of each PMD in turn,
+ * old and new. All but the page table locks are held from the first entry that
+ * is cleared until the flush is done.
+ *
+ * Why one late flush is sound. Until the flush another CPU may use the old
+ * translation. It must not reach a page that was freed, reused or made
+ * read-only meanwhile (CVE-2018-18281), so nobody may take the page from its
+ * new place before the flush:
+ *  - rmap (reclaim, migration, mkclean, KSM, hwpoison, DAX mkclean) and truncate
+ *    find the page through i_mmap or the anon_vma tree and wait for the locks;
+ *    pages that a parent faulted in hang on another anon_vma with the same
+ *    root, and the lock is the root's;
+ *  - faults, zaps (munmap, MADV_DONTNEED, guard pages), mprotect, fork, collapse,
+ *    userfaultfd, clear_refs, PAGEMAP_SCAN need mmap_lock or a VMA lock; the OOM
+ *    reaper, NUMA balancing and MADV_* under VMA locks only try them;
+ *  - retract_page_tables() walks i_mmap (CVE-2024-50066); all the same each entry
+ *    is looked at again under its lock, and leaves and non-present entries, DAX
+ *    ones too, are not touched (CVE-2020-10757);
+ *  - GUP-fast, lockless, takes a reference to a page that is mapped in either
+ *    place. It frees nothing, and rechecks the entry after it has the reference;
+ *  - hardware sets accessed and dirty bits in the entry itself: a PMD takes its
+ *    PTEs along, and a PTE is cleared atomically, after which the old
+ *    translation can only write if its dirty bit was set and so has been moved.
+ * The flush covers the old range with freed_tables set, which also drops cached
+ * upper levels on lazy CPUs, as stock does.
+ *
+ * Left to stock code as a whole, before anything has moved:
+ *  - one VMA moving within itself (exec's stack, where the places overlap);
+ *  - hugetlb, PFNMAP and MIXEDMAP mappings;
+ *  - either VMA registered with userfaultfd: with remap events off, the bits must
+ *    be cleared on the way (CVE-2025-21696), in both directions of a recovery;
+ *  - an mm with mmu notifiers, which are not exported to bracket a batch with.
+ *    Registering one takes mmap_lock for writing, so there is none until the end.
+ * KSM pages are unmerged by the caller. Soft-dirty is set by PTE moves and not by
+ * PMD moves, as in stock. MREMAP_DONTUNMAP and MREMAP_FIXED differ only in what
+ * the caller does before and after.
+ */
+#include <linux/fs.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/mmu_notifier.h>
+#include <linux/rmap.h>
+#include <linux/userfaultfd_k.h>
+#include <asm/pgalloc.h>
+
+#include "../compat.h"
+#include "../hook/hook.h"
+#include "../ksym.h"
+#include "../path.h"
+#include "../trace.h"
+
+enum fallback {
+#define X(id, what) FALLBACK_##id,
+	MMOPT_MREMAP_FALLBACKS(X)
+#undef X
+	NO_FALLBACK
+};
+
+static const char *const fallback_name[] = {
+#define X(id, what) #id,
+	MMOPT_MREMAP_FALLBACKS(X)
+#undef X
+};
+
+enum extra {
+#define X(id, what) EXTRA_##id,
+	MMOPT_MREMAP_COUNTERS(X)
+#undef X
+};
+
+static const char *const extra_name[] = {
+#define X(id, what) #id,
+	MMOPT_MREMAP_COUNTERS(X)
+#undef X
+};
+
+/**
+ * struct move - a move of page tables, what is left of it
+ * @old:             VMA that it comes from
+ * @new:             VMA that it goes to
+ * @from:            next address to move
+ * @to:              where that goes
+ * @end:             end of the range that it comes from
+ * @need_rmap_locks: as for move_page_tables()
+ */
+struct move {
+	struct vm_area_struct *old;
+	struct vm_area_struct *new;
+	unsigned long from;
+	unsigned long to;
+	unsigned long end;
+	bool need_rmap_locks;
+};
+
+static struct mmopt_entry entry;
+static DEFINE_STATIC_KEY_FALSE(fast);
+
+/*
+ * How much a batch covers, in bytes, which bounds how long the rmap locks are
+ * held.
+ */
+static unsigned long batch_bytes = SZ_64M;
+
+static const struct mmopt_tunable tunables[] = {
+	{ "batch_bytes", &batch_bytes, PMD_SIZE, 1UL << 40 },
+	{ }
+};
+
+/* Prototypes of unexported functions; compared with the kernel's BTF. */
+int proto_p4d_alloc(struct mm_struct *mm, pgd_t *pgd, unsigned long addr);
+int proto_pud_alloc(struct mm_struct *mm, p4d_t *p4d, unsigned long addr);
+int proto_pmd_alloc(struct mm_struct *mm, pud_t *pud, unsigned long addr);
+int proto_pte_alloc(struct mm_struct *mm, pmd_t *pmd);
+void proto_flush(struct mm_struct *mm, unsigned long start, unsigned long end,
+		 unsigned int stride_shift, bool freed_tables);
+
+MMOPT_DEFINE_KFUNC(__p4d_alloc, proto_p4d_alloc);
+MMOPT_DEFINE_KFUNC(__pud_alloc, proto_pud_alloc);
+MMOPT_DEFINE_KFUNC(__pmd_alloc, proto_pmd_alloc);
+MMOPT_DEFINE_KFUNC(__pte_alloc, proto_pte_alloc);
+MMOPT_DEFINE_KFUNC(flush_tlb_mm_range, proto_flush);
+
+#if MMOPT_MOVE_CONTROL
+
+/* As in the kernel's mm/internal.h; compared with its BTF. */
+struct pagetable_move_control {
+	struct vm_area_struct *old;
+	struct vm_area_struct *new;
+	unsigned long old_addr;
+	unsigned long old_end;
+	unsigned long new_addr;
+	unsigned long len_in;
+	bool need_rmap_locks;
+	bool for_stack;
+};
+
+unsigned long proto_move(struct pagetable_move_control *pmc);
+#define MOVE_PROTO "long unsigned int (struct pagetable_move_control *)"
+
+#else
+
+unsigned long proto_move(struct vm_area_struct *old, unsigned long from,
+			 struct vm_area_struct *new, unsigned long to,
+			 unsigned long len, bool need_rmap_locks
+			 MMOPT_FOR_STACK_PARAM);
+#define MOVE_PROTO \
+	"long unsigned int (struct vm_area_struct *, long unsigned int, " \
+	"struct vm_area_struct *, long unsigned int, long unsigned int, bool" \
+	MMOPT_FOR_STACK_BTF ")"
+
+#endif
+
+MMOPT_DEFINE_KFUNC(move_page_tables, proto_move);
+
+static const struct mmopt_kfunc funcs[] = {
+	MMOPT_KFUNC(__p4d_alloc),
+	MMOPT_KFUNC(__pud_alloc),
+	MMOPT_KFUNC(__pmd_alloc),
+	MMOPT_KFUNC(__pte_alloc),
+	MMOPT_KFUNC(flush_tlb_mm_range),
+	MMOPT_KFUNC_PAST(move_page_tables),
+};
+
+static const struct mmopt_btf_want want[] = {
+	MMOPT_WANT_FUNC(__p4d_alloc, "int (struct mm_struct *, pgd_t *, long unsigned int)"),
+	MMOPT_WANT_FUNC(__pud_alloc, "int (struct mm_struct *, p4d_t *, long unsigned int)"),
+	MMOPT_WANT_FUNC(__pmd_alloc, "int (struct mm_struct *, pud_t *, long unsigned int)"),
+	MMOPT_WANT_FUNC(__pte_alloc, "int (struct mm_struct *, pmd_t *)"),
+	MMOPT_WANT_FUNC(flush_tlb_mm_range,
+			"void (struct mm_struct *, long unsigned int, long unsigned int, unsigned int, bool)"),
+	MMOPT_WANT_FUNC(move_page_tables, MOVE_PROTO),
+#if MMOPT_MOVE_CONTROL
+	MMOPT_WANT_SIZE(struct pagetable_move_control),
+	MMOPT_WANT_MEMBER(struct pagetable_move_control, old),
+	MMOPT_WANT_MEMBER(struct pagetable_move_control, new),
+	MMOPT_WANT_MEMBER(struct pagetable_move_control, old_addr),
+	MMOPT_WANT_MEMBER(struct pagetable_move_control, old_end),
+	MMOPT_WANT_MEMBER(struct pagetable_move_control, new_addr),
+	MMOPT_WANT_MEMBER(struct pagetable_move_control, len_in),
+	MMOPT_WANT_MEMBER(struct pagetable_move_control, need_rmap_locks),
+	MMOPT_WANT_MEMBER(struct pagetable_move_control, for_stack),
+#endif
+	MMOPT_WANT_SIZE(struct anon_vma),
+	MMOPT_WANT_MEMBER(struct anon_vma, root),
+	MMOPT_WANT_MEMBER(struct anon_vma, rwsem),
+};
+
+/* Lets stock code move the next @len bytes; returns how many it moved. */
+static unsigned long move_stock(const struct move *m, unsigned long len)
+{
+#if MMOPT_MOVE_CONTROL
+	struct pagetable_move_control pmc = {
+		.old = m->old,
+		.new = m->new,
+		.old_addr = m->from,
+		.old_end = m->from + len,
+		.new_addr = m->to,
+		.len_in = len,
+		.need_rmap_locks = m->need_rmap_locks,
+	};
+
+	return static_call(k_move_page_tables)(&pmc);
+#else
+	return static_call(k_move_page_tables)(m->old, m->from, m->new, m->to, len,
+					       m->need_rmap_locks MMOPT_FOR_STACK_ARG);
+#endif
+}
+
+/* The PUD entry of an address, or NULL if the tables above it are not there. */
+static pud_t *find_pud(struct mm_struct *mm, unsigned long addr)
+{
+	pgd_t *pgd = pgd_offset(mm, addr);
+	p4d_t *p4d;
+
+	if (pgd_none(*pgd) || pgd_bad(*pgd))
+		return NULL;
+	p4d = p4d_offset(pgd, addr);
+	if (p4d_none(*p4d) || p4d_bad(*p4d))
+		return NULL;
+	return pud_offset(p4d, addr);
+}
+
+static pmd_t *find_pmd(struct mm_struct *mm, unsigned long addr)
+{
+	pud_t *pud = find_pud(mm, addr);
+
+	return pud && pud_present(*pud) && !pud_leaf(*pud) ? pmd_offset(pud, addr) : NULL;
+}
+
+/* The PMD entry, with the tables above it made. NULL if memory is short. */
+static pmd_t *make_pmd(struct mm_struct *mm, unsigned long addr)
+{
+	pgd_t *pgd = pgd_offset(mm, addr);
+	p4d_t *p4d;
+	pud_t *pud;
+
+	if (pgtable_l5_enabled() && pgd_none(*pgd) &&
+	    static_call(k___p4d_alloc)(mm, pgd, addr))
+		return NULL;
+	p4d = p4d_offset(pgd, addr);
+	if (p4d_none(*p4d) && static_call(k___pud_alloc)(mm, p4d, addr))
+		return NULL;
+	pud = pud_offset(p4d, addr);
+	if (pud_none(*pud) && static_call(k___pmd_alloc)(mm, pud, addr))
+		return NULL;
+	if (pud_leaf(*pud))
+		return NULL;
+	return pmd_offset(pud, addr);
+}
+
+static bool is_table(pmd_t pmd)
+{
+	return pmd_present(pmd) && !pmd_leaf(pmd);
+}
+
+static bool congruent(const struct move *m)
+{
+	return !((m->from ^ m->to) & ~PMD_MASK);
+}
+
+static unsigned long up_to(unsigned long addr, unsigned long size)
+{
+	return size - (addr & (size - 1));
+}
+
+/* Nothing at @at: how far does that reach? */
+static unsigned long hole(const struct move *m, unsigned long at, const pmd_t *pmd)
+{
+	unsigned long from = m->from + at;
+
+	return min(up_to(from, pmd ? PMD_SIZE : PUD_SIZE), m->end - from);
+}
+
+/* One step of a move: what lies below one PMD entry on either side. */
+static unsigned long extent(const struct move *m, unsigned long at)
+{
+	unsigned long from = m->from + at, to = m->to + at;
+
+	return min3(up_to(from, PMD_SIZE), up_to(to, PMD_SIZE), m->end - from);
+}
+
+enum piece { HOLE, BATCH, STOCK };
+
+/*
+ * Who moves what is at @at, and how much of it: @len. For a batch the tables of
+ * the destination are made; where memory is short, stock code finds out too.
+ */
+static enum piece look(const struct move *m, unsigned long at, unsigned long *len)
+{
+	unsigned long from = m->from + at, to = m->to + at;
+	struct mm_struct *mm = m->old->vm_mm;
+	pud_t *pud = find_pud(mm, from);
+	pmd_t entry, *new;
+
+	*len = hole(m, at, NULL);
+	if (!pud || pud_none(*pud))
+		return HOLE;
+	/* With one flush for all of it stock is as good as we are. */
+	if (pud_leaf(*pud) || (*len == PUD_SIZE && !(to & ~PUD_MASK)))
+		return STOCK;
+	entry = READ_ONCE(*pmd_offset(pud, from));
+	if (pmd_none(entry)) {
+		*len = min(up_to(from, PMD_SIZE), m->end - from);
+		return HOLE;
+	}
+	*len = extent(m, at);
+	if (!is_table(entry) || (congruent(m) && *len < PMD_SIZE))
+		return STOCK;
+	new = make_pmd(mm, to);
+	if (!new)
+		return STOCK;
+	if (congruent(m))
+		return pmd_none(*new) ? BATCH : STOCK;
+	if (pmd_none(*new) && static_call(k___pte_alloc)(mm, new))
+		return STOCK;
+	return is_table(*new) ? BATCH : STOCK;
+}
+
+/* Both PMD tables are in place and locked against each other by the caller. */
+static bool move_pmd(struct mm_struct *mm, pmd_t *old, pmd_t *new)
+{
+	spinlock_t *old_ptl = pmd_lock(mm, old);
+	spinlock_t *new_ptl = pmd_lockptr(mm, new);
+	pmd_t pmd = *old;
+	bool table = is_table(pmd);
+
+	if (new_ptl != old_ptl)
+		spin_lock_nested(new_ptl, SINGLE_DEPTH_NESTING);
+	if (table) {
+		pmd_clear(old);
+		pmd_populate(mm, new, pmd_pgtable(pmd));
+	}
+	if (new_ptl != old_ptl)
+		spin_unlock(new_ptl);
+	spin_unlock(old_ptl);
+	return table || pmd_none(pmd);
+}
+
+static pte_t soft_dirty(pte_t pte)
+{
+	if (!IS_ENABLED(CONFIG_MEM_SOFT_DIRTY))
+		return pte;
+	return pte_present(pte) ? pte_mksoft_dirty(pte) : pte_swp_mksoft_dirty(pte);
+}
+
+/*
+ * The tables cannot go: anon ones need mmap_lock to be freed, those of files
+ * i_mmap_rwsem, which we hold.
+ */
+static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
+		      pmd_t *new, unsigned long to, unsigned long len)
+{
+	unsigned long end = from + len;
+	spinlock_t *old_ptl, *new_ptl;
+	pte_t *old_pte, *new_pte, pte;
+
+	if (!is_table(READ_ONCE(*old)))
+		return pmd_none(*old);
+	old_ptl = pte_lockptr(mm, old);
+	new_ptl = pte_lockptr(mm, new);
+	spin_lock(old_ptl);
+	spin_lock_nested(new_ptl, SINGLE_DEPTH_NESTING);
+	old_pte = pte_offset_kernel(old, from);
+	new_pte = pte_offset_kernel(new, to);
+	for (; from < end; from += PAGE_SIZE, to += PAGE_SIZE, old_pte++, new_pte++) {
+		if (pte_none(READ_ONCE(*old_pte)))
+			continue;
+		pte = ptep_get_and_clear(mm, from, old_pte);
+		set_pte_at(mm, to, new_pte, soft_dirty(pte));
+	}
+	spin_unlock(new_ptl);
+	spin_unlock(old_ptl);
+	return true;
+}
+
+/*
+ * Moves the next @len bytes, all of them holes or batchable when looked at.
+ * Returns how many it moved; less only if an entry has become huge, which
+ * nobody should be able to do here, so stock code is asked from there on.
+ */
+static unsigned long move_batch(const struct move *m, unsigned long len)
+{
+	struct address_space *mapping = m->old->vm_file ? m->old->vm_file->f_mapping : NULL;
+	struct anon_vma *anon_vma = m->old->anon_vma;
+	struct mm_struct *mm = m->old->vm_mm;
+	unsigned long at, step;
+	bool moved = true;
+	pmd_t *old, *new;
+
+	if (mapping)
+		i_mmap_lock_write(mapping);
+	if (anon_vma)
+		down_write(&anon_vma->root->rwsem);
+	for (at = 0; at < len; at += step) {
+		old = find_pmd(mm, m->from + at);
+		if (!old || pmd_none(READ_ONCE(*old))) {
+			step = hole(m, at, old);
+			continue;
+		}
+		step = extent(m, at);
+		new = find_pmd(mm, m->to + at);
+		moved = congruent(m) ? move_pmd(mm, old, new) :
+			move_ptes(mm, old, m->from + at, new, m->to + at, step);
+		if (!moved)
+			break;
+	}
+	/* Also for what reclaim has cleared and not flushed yet. */
+	static_call(k_flush_tlb_mm_range)(mm, m->from, m->from + len, PAGE_SHIFT, true);
+	if (anon_vma)
+		up_write(&anon_vma->root->rwsem);
+	if (mapping)
+		i_mmap_unlock_write(mapping);
+	this_cpu_inc(mmopt_path_mremap.stats.cpu->extra[EXTRA_flushes]);
+	return at;
+}
+
+/* As move_page_tables(), piece by piece; @batched: bytes that went in batches. */
+static unsigned long move_pieces(struct move *m, unsigned long *batched)
+{
+	unsigned long most = READ_ONCE(batch_bytes);
+	unsigned long start = m->from;
+	unsigned long len, next, done;
+	bool populated, stock;
+	enum piece piece;
+
+	while (m->from < m->end) {
+		cond_resched();
+		piece = look(m, 0, &len);
+		stock = piece == STOCK;
+		populated = piece == BATCH;
+		while (len < m->end - m->from && (stock || len < most)) {
+			piece = look(m, len, &next);
+			if ((piece == STOCK) != stock)
+				break;
+			populated |= piece == BATCH;
+			len += next;
+		}
+		if (stock)
+			done = move_stock(m, len);
+		else
+			done = populated ? move_batch(m, len) : len;
+		if (!stock)
+			*batched += done;
+		m->from += done;
+		m->to += done;
+		if (stock && done < len)
+			break;
+	}
+	return m->from - start;
+}
+
+static enum fallback why_not(const struct move *m)
+{
+	if ((m->old->vm_flags | m->new->vm_flags) & (VM_HUGETLB | VM_PFNMAP | VM_MIXEDMAP))
+		return FALLBACK_special;
+	if (userfaultfd_armed(m->old) || userfaultfd_armed(m->new))
+		return FALLBACK_userfaultfd;
+	if (mm_has_notifiers(m->old->vm_mm))
+		return FALLBACK_notifiers;
+	return NO_FALLBACK;
+}
+
+static unsigned long move(struct move *m)
+{
+	struct mmopt_stats *stats = &mmopt_path_mremap.stats;
+	bool on = static_branch_unlikely(&fast);
+	enum fallback why = on ? why_not(m) : NO_FALLBACK;
+	unsigned long moved, batched = 0;
+	u64 begin = ktime_get_ns();
+
+	if (on && why == NO_FALLBACK) {
+		moved = move_pieces(m, &batched);
+		if (!batched)
+			why = FALLBACK_unbatched;
+	} else {
+		moved = move_stock(m, m->end - m->from);
+	}
+	if (why != NO_FALLBACK) {
+		this_cpu_inc(stats->cpu->fallback[why]);
+		trace_mmopt_fallback("mremap", fallback_name[why]);
+	}
+	mmopt_count(stats, MMOPT_calls, 1);
+	mmopt_count(stats, batched ? MMOPT_taken : MMOPT_stock, 1);
+	mmopt_count(stats, MMOPT_pages, batched >> PAGE_SHIFT);
+	mmopt_count_latency(stats, batched ? MMOPT_HIST_TAKEN : MMOPT_HIST_STOCK,
+			    ktime_get_ns() - begin);
+	return moved;
+}
+
+/* Below that stock flushes so rarely that there is nothing to gain. */
+#define MIN_BYTES (2 * PMD_SIZE)
+
+#if MMOPT_MOVE_CONTROL
+
+static bool eligible(struct pt_regs *regs)
+{
+	const struct pagetable_move_control *pmc = (void *)regs->di;
+
+	return pmc->len_in >= MIN_BYTES && pmc->old != pmc->new && !pmc->for_stack;
+}
+
+static noinline unsigned long mmopt_move_page_tables(struct pagetable_move_control *pmc)
+{
+	struct move m = {
+		.old = pmc->old,
+		.new = pmc->new,
+		.from = pmc->old_addr,
+		.to = pmc->new_addr,
+		.end = pmc->old_end,
+		.need_rmap_locks = pmc->need_rmap_locks,
+	};
+	unsigned long moved = move(&m);
+
+	mmopt_leave(&entry.drain);
+	return moved;
+}
+
+#else
+
+/* Exec moves its stack within one VMA. */
+static bool eligible(struct pt_regs *regs)
+{
+	return regs->r8 >= MIN_BYTES && regs->di != regs->dx;
+}
+
+static noinline unsigned long
+mmopt_move_page_tables(struct vm_area_struct *old, unsigned long from,
+		       struct vm_area_struct *new, unsigned long to,
+		       unsigned long len, bool need_rmap_locks MMOPT_FOR_STACK_PARAM)
+{
+	struct move m = {
+		.old = old,
+		.new = new,
+		.from = from,
+		.to = to,
+		.end = from + len,
+		.need_rmap_locks = need_rmap_locks,
+	};
+	unsigned long moved = move(&m);
+
+	mmopt_leave(&entry.drain);
+	return moved;
+}
+
+#endif
+
+NOKPROBE_SYMBOL(eligible);
+
+static struct mmopt_entry entry = {
+	.symbol = "move_page_tables",
+	.replacement = mmopt_move_page_tables,
+	.eligible = eligible,
+};
+
+static int mremap_probe(struct mmopt_path *path, char *why, size_t why_len)
+{
+	int err;
+
+	err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);
+	if (!err)
+		err = mmopt_verify(want, ARRAY_SIZE(want), why, why_len);
+	return err ?: mmopt_drain_init(&entry.drain);
+}
+
+static void mremap_exit(struct mmopt_path *path)
+{
+	mmopt_drain_exit(&entry.drain);
+}
+
+static int mremap_arm(struct mmopt_path *path, char *why, size_t why_len)
+{
+	return mmopt_entry_arm(&entry, why, why_len);
+}
+
+static void mremap_disarm(struct mmopt_path *path)
+{
+	mmopt_entry_disarm(&entry);
+}
+
+static int mremap_on(struct mmopt_path *path, char *why, size_t why_len)
+{
+	static_branch_enable(&fast);
+	return 0;
+}
+
+static void mremap_off(struct mmopt_path *path)
+{
+	static_branch_disable(&fast);
+}
+
+static const struct mmopt_path_ops mremap_ops = {
+	.probe = mremap_probe,
+	.arm = mremap_arm,
+	.disarm = mremap_disarm,
+	.on = mremap_on,
+	.off = mremap_off,
+	.exit = mremap_exit,
+};
+
+struct mmopt_path mmopt_path_mremap = {
+	.name = "mremap",
+	.ops = &mremap_ops,
+	.tunables = tunables,
+	.stats = {
+		.fallback = fallback_name,
+		.nr_fallbacks = ARRAY_SIZE(fallback_name),
+		.extra = extra_name,
+		.nr_extras = ARRAY_SIZE(extra_name),
+		.nmissed = &entry.kp.nmissed,
+	},
+};
