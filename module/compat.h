@@ -22,12 +22,18 @@
 #define mmopt_assign_str(dst, src) __assign_str(dst, src)
 #endif
 
+/* The kernel's patching of live text, renamed in 6.16. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define MMOPT_TEXT_POKE		"smp_text_poke_single"
+#else
+#define MMOPT_TEXT_POKE		"text_poke_bp"
+#endif
+
 /*
- * Since 7.0 madvise knows VMA read locks by itself and hands a struct
- * madvise_behavior from function to function, and the page walker can walk
- * under a VMA read lock.
+ * Since 7.0 process_madvise takes a path of its own to the work, and the page
+ * walker can walk under a VMA read lock.
  */
-#define MMOPT_MADVISE_BEHAVIOR (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
+#define MMOPT_VECTOR_MADVISE (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
 
 /* move_page_tables() takes a struct; before that, 6.7 added a parameter. */
 #define MMOPT_MOVE_CONTROL (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))

@@ -29,14 +29,18 @@ static const struct mmopt_kfunc core_funcs[] = {
  * mmopt_ksym_init() - find the kernel's symbol table
  *
  * A kprobe is the one exported service that turns a name into an address. It
- * is asked for a single name, the function that knows all others.
+ * is asked for a single name, the function that knows all others, and is never
+ * armed.
  *
  * Context: may sleep.
  * Return: 0 or a negative errno, of register_kprobe() or -ENOENT.
  */
 int mmopt_ksym_init(void)
 {
-	struct kprobe kp = { .symbol_name = "kallsyms_lookup_name" };
+	struct kprobe kp = {
+		.symbol_name = "kallsyms_lookup_name",
+		.flags = KPROBE_FLAG_DISABLED,
+	};
 	char why[80];
 	int err;
 

@@ -8,10 +8,8 @@
 #include "path.h"
 
 /*
- * Why no path can work on this kernel, or NULL. The kernel's own decoder and
- * symbol table are needed by every path, working probes by those that use them
- * or a livepatch; a kernel where probes do not redirect has ftrace switched
- * off, and nothing should be patched there.
+ * Why no path can work on this kernel, or NULL. A kernel where hooks do not
+ * redirect has ftrace switched off, and nothing should be patched there.
  */
 static const char *unfit(void)
 {
@@ -19,10 +17,10 @@ static const char *unfit(void)
 		return "no kallsyms_lookup_name: needs CONFIG_KPROBES and CONFIG_KALLSYMS_ALL";
 	if (mmopt_inert())
 		return "nommopt is on the kernel command line";
-	if (mmopt_callsites_init())
-		return "the kernel's instruction decoder cannot be found";
+	if (mmopt_callsites_setup())
+		return "the kernel's instruction decoder or text patching cannot be found";
 	if (mmopt_entry_selftest())
-		return "a probe on mmopt's own function does not work: is kernel.ftrace_enabled 0?";
+		return "a hook on mmopt's own function does not work: is kernel.ftrace_enabled 0?";
 	return NULL;
 }
 

@@ -42,8 +42,9 @@ bool mmopt_inert(void)
 	static const char word[] = "nommopt";
 	const char *at;
 
+	/* When in doubt, yes. */
 	if (!line)
-		return false;
+		return true;
 	for (at = *line; (at = strstr(at, word)); at++) {
 		char before = at == *line ? ' ' : at[-1];
 		char after = at[sizeof(word) - 1];
@@ -54,38 +55,47 @@ bool mmopt_inert(void)
 	return false;
 }
 
-/* A comma list of paths, "all" or "none", as a set of indices into mmopt_paths. */
+/*
+ * A comma list of paths, "all" or "none", perhaps with a newline at the end, as a
+ * set of indices into mmopt_paths.
+ */
 static int parse_paths(const char *val, unsigned long *set)
 {
+	size_t left = strlen(val), len;
 	struct mmopt_path *path, *found;
-	const char *at = val;
 	unsigned int i;
-	size_t len;
 
+	if (left && val[left - 1] == '\n')
+		left--;
 	*set = 0;
-	len = strcspn(val, "\n");
-	if (len == 4 && !strncmp(val, "none", 4))
+	if (left == 4 && !strncmp(val, "none", 4))
 		return 0;
-	if (len == 3 && !strncmp(val, "all", 3)) {
-		mmopt_for_each_path(path, i)
-			*set |= BIT(i);
+	if (left == 3 && !strncmp(val, "all", 3)) {
+		*set = ~0UL;
 		return 0;
 	}
-	do {
-		len = strcspn(at, ",\n");
-		found = mmopt_path_find(at, len);
+	for (;;) {
+		len = strcspn(val, ",\n");
+		found = mmopt_path_find(val, len);
 		if (!found)
 			return -EINVAL;
 		mmopt_for_each_path(path, i)
 			if (path == found)
 				*set |= BIT(i);
-		at += len;
-	} while (*at++ == ',');
-	return 0;
+		if (len == left)
+			return 0;
+		if (val[len] != ',')
+			return -EINVAL;
+		val += len + 1;
+		left -= len + 1;
+	}
 }
 
-/* Switches exactly the paths of @set on; all are tried, the first error wins. */
-static int apply(unsigned long set, bool all)
+/*
+ * Switches exactly the paths of @set on; all are tried, the first error wins.
+ * "all" means those that are available.
+ */
+static int apply(unsigned long set)
 {
 	struct mmopt_path *path;
 	unsigned int i;
@@ -93,17 +103,12 @@ static int apply(unsigned long set, bool all)
 
 	mmopt_for_each_path(path, i) {
 		err = mmopt_path_enable(path, set & BIT(i));
-		if (all && err == -EOPNOTSUPP)
+		if (set == ~0UL && err == -EOPNOTSUPP)
 			err = 0;
 		if (!first)
 			first = err;
 	}
 	return first;
-}
-
-static bool is_all(const char *val)
-{
-	return !strncmp(val, "all", 3);
 }
 
 static int enable_set(const char *val, const struct kernel_param *kp)
@@ -116,7 +121,7 @@ static int enable_set(const char *val, const struct kernel_param *kp)
 		return err;
 	mutex_lock(&enable_lock);
 	if (live)
-		err = apply(set, is_all(val));
+		err = apply(set);
 	else
 		wanted_at_load = set;
 	mutex_unlock(&enable_lock);
@@ -146,7 +151,7 @@ MODULE_PARM_DESC(enable, "paths to switch on, separated by commas, or all or non
 
 static void enable_at_load_fn(struct work_struct *work)
 {
-	apply(wanted_at_load, true);
+	apply(wanted_at_load);
 }
 
 static DECLARE_WORK(enable_at_load, enable_at_load_fn);
@@ -154,8 +159,8 @@ static DECLARE_WORK(enable_at_load, enable_at_load_fn);
 /**
  * mmopt_params_live() - the paths can be switched from now on
  *
- * What "enable" asked for at load is done by a worker: a livepatch companion
- * can only be loaded once the init of this module has returned.
+ * What "enable" asked for at load is done by a worker: an armed path holds the
+ * module, which must be live for that.
  */
 void mmopt_params_live(void)
 {

@@ -14,6 +14,7 @@
 #include "trace.h"
 
 #include <linux/errno.h>
+#include <linux/module.h>
 #include <linux/printk.h>
 #include <linux/string.h>
 
@@ -77,11 +78,22 @@ int mmopt_path_describe(struct mmopt_path *path, char *buf, size_t len)
 	return n;
 }
 
-static void disarm(struct mmopt_path *path)
+/* Caller holds path->lock. On failure the path stays armed, "draining". */
+static int disarm(struct mmopt_path *path)
 {
-	if (path->armed)
-		path->ops->disarm(path);
+	char why[MMOPT_REASON_LEN] = "";
+	int err;
+
+	if (!path->armed)
+		return 0;
+	err = path->ops->disarm(path, why, sizeof(why));
+	if (err) {
+		set_state(path, MMOPT_STATE_draining, why);
+		return err;
+	}
 	path->armed = false;
+	module_put(THIS_MODULE);
+	return 0;
 }
 
 /* Runs outside of the call that tripped: text is turned under mutexes. */
@@ -90,11 +102,11 @@ static void trip_work(struct work_struct *work)
 	struct mmopt_path *path = container_of(work, struct mmopt_path, trip_work);
 
 	mutex_lock(&path->lock);
-	if (path->enabled)
-		path->ops->off(path);
-	path->enabled = false;
-	path->observe = false;
-	disarm(path);
+	if (path->state == MMOPT_STATE_tripped) {
+		if (path->enabled)
+			path->ops->off(path);
+		path->enabled = false;
+	}
 	mutex_unlock(&path->lock);
 }
 
@@ -103,10 +115,11 @@ static void trip_work(struct work_struct *work)
  * @path: the path
  * @why:  what it saw
  *
- * The state changes at once, the hooks are taken out soon after. The caller
- * lets stock code do the call at hand.
+ * The state changes at once, and the path is switched off soon after. Its hooks
+ * stay, passing calls on, until somebody acknowledges by switching it off. The
+ * caller lets stock code do the call at hand.
  *
- * Context: any that may take a spinlock.
+ * Context: process; may be called with mutexes held.
  */
 void mmopt_path_trip(struct mmopt_path *path, const char *why)
 {
@@ -117,31 +130,33 @@ void mmopt_path_trip(struct mmopt_path *path, const char *why)
 }
 
 /* What forbids arming now; 0 if nothing does. Caller holds path->lock. */
-static int forbidden(struct mmopt_path *path)
+static int forbidden(const struct mmopt_path *path, char *why, size_t why_len)
 {
 	if (path->state == MMOPT_STATE_unavailable)
 		return -EOPNOTSUPP;
 	if (path->state == MMOPT_STATE_tripped)
 		return -EIO;
-	if (mmopt_untested())
+	if (mmopt_untested()) {
+		snprintf(why, why_len, "this kernel series is untested, see allow_untested");
 		return -EPERM;
+	}
 	return 0;
 }
 
 /* The first function of a path that another patcher owns, or NULL. */
-static const char *owned(struct mmopt_path *path)
+static const char *owned(const struct mmopt_path *path)
 {
 	const char *const *name;
 
 	for (name = path->bypassed; name && *name; name++)
-		if (mmopt_entry_owned(*name) == -EBUSY)
+		if (mmopt_entry_owned(*name))
 			return *name;
 	return NULL;
 }
 
 static int arm(struct mmopt_path *path, char *why, size_t why_len)
 {
-	int err = forbidden(path);
+	int err = forbidden(path, why, why_len);
 	const char *name;
 
 	if (err || path->armed)
@@ -151,7 +166,11 @@ static int arm(struct mmopt_path *path, char *why, size_t why_len)
 		snprintf(why, why_len, "another livepatch or probe owns %s", name);
 		return -EBUSY;
 	}
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
 	err = path->ops->arm(path, why, why_len);
+	if (err)
+		module_put(THIS_MODULE);
 	path->armed = !err;
 	return err;
 }
@@ -162,36 +181,32 @@ static int enable(struct mmopt_path *path)
 	int err;
 
 	err = arm(path, why, sizeof(why));
-	if (err)
-		goto out;
-	err = path->ops->on(path, why, sizeof(why));
-	if (err && !path->observe)
-		disarm(path);
-	if (err)
-		goto out;
-	path->enabled = true;
-	set_state(path, MMOPT_STATE_on, NULL);
-	return 0;
-out:
-	/* A path that could not be switched on says why until it is. */
-	if (why[0]) {
+	if (!err) {
+		path->ops->on(path);
+		path->enabled = true;
+		set_state(path, MMOPT_STATE_on, NULL);
+	} else if (why[0]) {
+		/* It says why it stays off until it is switched again. */
 		set_state(path, MMOPT_STATE_off, why);
 		pr_warn("%s stays off: %s\n", path->name, why);
 	}
 	return err;
 }
 
-static void disable(struct mmopt_path *path)
+static int disable(struct mmopt_path *path)
 {
+	int err = 0;
+
 	if (path->enabled) {
 		set_state(path, MMOPT_STATE_draining, NULL);
 		path->ops->off(path);
 		path->enabled = false;
 	}
 	if (!path->observe)
-		disarm(path);
-	if (path->state != MMOPT_STATE_unavailable)
+		err = disarm(path);
+	if (!err && path->state != MMOPT_STATE_unavailable)
 		set_state(path, MMOPT_STATE_off, NULL);
+	return err;
 }
 
 /**
@@ -201,10 +216,11 @@ static void disable(struct mmopt_path *path)
  *
  * Off also acknowledges a trip.
  *
- * Context: sleeps; off waits for the calls under way.
+ * Context: sleeps; off waits for the calls under way, unless a signal comes.
  * Return: 0, -EOPNOTSUPP if the path is unavailable, -EPERM if the kernel is
  * untested and allow_untested is not set, -EIO if the path has tripped, -EBUSY
- * if another patcher owns a function, or what arming said.
+ * if another patcher owns a function, -EINTR if the path is off and calls are
+ * still under way, or what arming said.
  */
 int mmopt_path_enable(struct mmopt_path *path, bool on)
 {
@@ -213,7 +229,7 @@ int mmopt_path_enable(struct mmopt_path *path, bool on)
 	if (mutex_lock_interruptible(&path->lock))
 		return -EINTR;
 	if (!on)
-		disable(path);
+		err = disable(path);
 	else if (!path->enabled)
 		err = enable(path);
 	mutex_unlock(&path->lock);
@@ -238,7 +254,7 @@ int mmopt_path_observe(struct mmopt_path *path, bool observe)
 	if (observe)
 		err = arm(path, why, sizeof(why));
 	else if (!path->enabled)
-		disarm(path);
+		err = disarm(path);
 	if (!err)
 		path->observe = observe;
 	else if (why[0])
@@ -307,18 +323,14 @@ int mmopt_path_init(struct mmopt_path *path, const char *unfit)
 
 /**
  * mmopt_path_exit() - take a path down
- * @path: the path, initialised before
+ * @path: the path, initialised before and not armed, or the module would be held
  *
  * Context: sleeps until no task is in the path's functions.
  */
 void mmopt_path_exit(struct mmopt_path *path)
 {
-	mutex_lock(&path->lock);
-	path->observe = false;
-	disable(path);
+	cancel_work_sync(&path->trip_work);
 	if (path->ops->exit)
 		path->ops->exit(path);
-	mutex_unlock(&path->lock);
-	cancel_work_sync(&path->trip_work);
 	mmopt_stats_exit(&path->stats);
 }

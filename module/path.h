@@ -30,7 +30,8 @@ struct mmopt_path;
  * @probe:  resolve and verify all that the path relies on, write the reason
  *          to @why if something differs. Called once, at load.
  * @arm:    put the hooks in place; they only observe until @on.
- * @disarm: take the hooks out; on return no task runs in them.
+ * @disarm: take the hooks out and wait until no task runs in them. Can fail,
+ *          with a reason, and is then tried again.
  * @on:     let armed hooks take calls.
  * @off:    let them pass every call on. Calls under way may still be taken.
  * @exit:   free what @probe allocated; also called after a failed @probe.
@@ -41,8 +42,8 @@ struct mmopt_path;
 struct mmopt_path_ops {
 	int (*probe)(struct mmopt_path *path, char *why, size_t why_len);
 	int (*arm)(struct mmopt_path *path, char *why, size_t why_len);
-	void (*disarm)(struct mmopt_path *path);
-	int (*on)(struct mmopt_path *path, char *why, size_t why_len);
+	int (*disarm)(struct mmopt_path *path, char *why, size_t why_len);
+	void (*on)(struct mmopt_path *path);
 	void (*off)(struct mmopt_path *path);
 	void (*exit)(struct mmopt_path *path);
 };
@@ -72,7 +73,8 @@ struct mmopt_tunable {
  * @lock:      serialises switching; protects @enabled, @observe, @armed
  * @enabled:   hooks take calls
  * @observe:   hooks stay armed while the path is off
- * @armed:     hooks are in the text
+ * @armed:     hooks are in the text, or calls are still in them; the module
+ *             cannot be removed meanwhile
  * @state:     what the file "state" says; read without lock
  * @say:       protects @reason
  * @reason:    why unavailable or tripped

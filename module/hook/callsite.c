@@ -4,46 +4,54 @@
  * call our function instead. Nobody else who calls X notices.
  *
  * The calls are found by decoding the function with the kernel's own decoder
- * (calls.c) and turned with arch_static_call_transform(), by which the kernel
- * turns its static calls: the same text_poke protocol, and the padding that
- * call depth tracking wants. That function stops the machine when the bytes
- * are not a call, so each site is looked at again before it is turned.
+ * (calls.c), and turned by the kernel's own protocol for live text. Bytes are
+ * compared and written in one hold of text_mutex, under which everybody else
+ * who patches text does so too; the exported arch_static_call_transform() takes
+ * that mutex itself, and stops the machine if a probe came in between.
  *
- * The kernel is built with -flive-patching, which rules out that a caller
- * relies on more than the ABI of a function whose body it has seen.
+ * Each site is reserved by a disabled kprobe of ours from the time when it is
+ * still stock. A probe copies the instruction it sits on when it is registered
+ * and runs the copy: were ours not the first, a tracer's copy of a turned call
+ * could outlive this module.
+ *
+ * A caller relies on no more than the ABI of a function whose body the compiler
+ * has seen: kernels with ftrace are built with -pg, which rules out -fipa-ra.
  */
 #include <linux/cpu.h>
-#include <linux/module.h>
-#include <linux/static_call.h>
+#include <linux/mutex.h>
+#include <linux/string.h>
 #include <asm/insn.h>
-#include <asm/text-patching.h>
 
+#include "../compat.h"
 #include "../ksym.h"
 #include "calls.h"
 #include "hook.h"
 
+#define CALL_SIZE	5
+#define CALL_OPCODE	0xe8
+
 int proto_insn_decode(struct insn *insn, const void *kaddr, int len,
-			     enum insn_mode mode);
+		      enum insn_mode mode);
+void proto_poke(void *addr, const void *opcode, size_t len, const void *emulate);
+
 MMOPT_DEFINE_KFUNC(insn_decode, proto_insn_decode);
+DEFINE_STATIC_CALL_NULL(k_text_poke, proto_poke);
 
-static const struct mmopt_kfunc decoder[] = { MMOPT_KFUNC(insn_decode) };
+static const struct mmopt_kfunc funcs[] = {
+	MMOPT_KFUNC(insn_decode),
+	{ MMOPT_TEXT_POKE, &STATIC_CALL_KEY(k_text_poke), STATIC_CALL_TRAMP_ADDR(k_text_poke) },
+};
+
+static const struct mmopt_btf_want want[] = {
+	MMOPT_WANT_FUNC(insn_decode,
+			"int (struct insn *, const void *, int, enum insn_mode)"),
+	MMOPT_WANT_SIZE(struct insn),
+	{ .kind = MMOPT_BTF_FUNC, .name = MMOPT_TEXT_POKE,
+	  .proto = "void (void *, const void *, size_t, const void *)" },
+};
+
 static unsigned long text_lo, text_hi;
-
-/* Serialises looking at sites and turning them. */
-static DEFINE_MUTEX(sites_lock);
-
-/* The order is the kernel's own for static calls. */
-static void lock_sites(void)
-{
-	cpus_read_lock();
-	mutex_lock(&sites_lock);
-}
-
-static void unlock_sites(void)
-{
-	mutex_unlock(&sites_lock);
-	cpus_read_unlock();
-}
+static struct mutex *kernel_text_mutex;
 
 static int insn_len(const u8 *p, size_t avail)
 {
@@ -56,23 +64,58 @@ static int insn_len(const u8 *p, size_t avail)
 }
 
 /**
- * mmopt_callsites_init() - prepare the search for call sites
+ * mmopt_callsites_setup() - prepare for call sites
  *
- * Return: 0, or -ENOENT if the kernel lacks what the search needs.
+ * Return: 0, or a negative errno if the kernel lacks what they need.
  */
-int mmopt_callsites_init(void)
+int mmopt_callsites_setup(void)
 {
-	char why[80];
+	char why[120];
+	int err;
 
 	text_lo = mmopt_ksym("_stext");
 	text_hi = mmopt_ksym("_etext");
-	if (!text_lo || !text_hi)
+	kernel_text_mutex = (struct mutex *)mmopt_ksym("text_mutex");
+	if (!text_lo || !text_hi || !kernel_text_mutex)
 		return -ENOENT;
-	return mmopt_kfunc_bind(decoder, ARRAY_SIZE(decoder), why, sizeof(why));
+	err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, sizeof(why));
+	return err ?: mmopt_verify(want, ARRAY_SIZE(want), why, sizeof(why));
 }
 
-static int find_in(struct mmopt_callsites *set,
-		   const struct mmopt_callsite *want, char *why, size_t why_len)
+static void lock_text(void)
+{
+	cpus_read_lock();
+	mutex_lock(kernel_text_mutex);
+}
+
+static void unlock_text(void)
+{
+	mutex_unlock(kernel_text_mutex);
+	cpus_read_unlock();
+}
+
+/* Does the site hold a call of @target? Under text_mutex. */
+static bool calls(const struct mmopt_site *site, const void *target)
+{
+	const u8 *insn = site->at;
+	s32 rel;
+
+	memcpy(&rel, insn + 1, sizeof(rel));
+	return insn[0] == CALL_OPCODE && insn + CALL_SIZE + rel == target;
+}
+
+/* Under text_mutex. */
+static void turn(const struct mmopt_site *site, const void *target)
+{
+	s32 rel = target - (site->at + CALL_SIZE);
+	u8 insn[CALL_SIZE] = { CALL_OPCODE };
+
+	memcpy(insn + 1, &rel, sizeof(rel));
+	static_call(k_text_poke)(site->at, insn, CALL_SIZE, NULL);
+}
+
+static int find(struct mmopt_callsites *set, const struct mmopt_callsite *want,
+		char *why, size_t why_len)
 {
 	struct mmopt_call call[MMOPT_MAX_SITES];
 	struct mmopt_callee callee = {
@@ -99,10 +142,10 @@ static int find_in(struct mmopt_callsites *set,
 	}
 	text.bytes = (const u8 *)text.addr;
 	text.len = mmopt_ksym_size(text.addr);
+	lock_text();
 	nr = mmopt_calls_find(&text, &callee, 1, call,
 			      MMOPT_MAX_SITES - set->nr, why, why_len);
-	if (nr < 0)
-		return nr;
+	unlock_text();
 	for (i = 0; i < nr; i++) {
 		struct mmopt_site *site = &set->site[set->nr++];
 
@@ -111,49 +154,73 @@ static int find_in(struct mmopt_callsites *set,
 		site->replacement = want->replacement;
 		site->in = want->in;
 	}
+	return nr < 0 ? nr : 0;
+}
+
+static int never(struct kprobe *kp, struct pt_regs *regs)
+{
 	return 0;
+}
+NOKPROBE_SYMBOL(never);
+
+static int reserve(struct mmopt_site *site, char *why, size_t why_len)
+{
+	int err;
+
+	site->reserve.addr = site->at;
+	site->reserve.pre_handler = never;
+	site->reserve.flags = KPROBE_FLAG_DISABLED;
+	err = register_kprobe(&site->reserve);
+	if (err) {
+		site->reserve.addr = NULL;
+		snprintf(why, why_len, "a call in %s cannot be reserved: %d",
+			 site->in, err);
+	}
+	return err;
 }
 
 /**
- * mmopt_callsites_find() - find the calls that a path wants to turn
+ * mmopt_callsites_init() - find and reserve the calls that a path wants to turn
  * @set:     what it expects
  * @why:     gets the difference between expected and found
  * @why_len: its size in bytes
  *
  * Context: may sleep.
- * Return: 0, or a negative errno if the text is not as expected; then no site
- * is known.
+ * Return: 0, or a negative errno if the text is not as expected. Undone by
+ * mmopt_callsites_exit() in either case.
  */
-int mmopt_callsites_find(struct mmopt_callsites *set, char *why, size_t why_len)
+int mmopt_callsites_init(struct mmopt_callsites *set, char *why, size_t why_len)
 {
-	size_t i;
+	unsigned int i;
 	int err = 0;
 
-	lock_sites();
-	set->nr = 0;
 	for (i = 0; i < set->nr_want && !err; i++)
-		err = find_in(set, &set->want[i], why, why_len);
+		err = find(set, &set->want[i], why, why_len);
+	for (i = 0; i < set->nr && !err; i++)
+		err = reserve(&set->site[i], why, why_len);
 	if (err)
-		set->nr = 0;
-	unlock_sites();
+		return err;
+	err = mmopt_drain_init(&set->drain);
+	if (err)
+		snprintf(why, why_len, "out of memory");
 	return err;
 }
 
-/* Does the site hold a call of @target? Text changes under text_mutex only. */
-static bool calls(const struct mmopt_site *site, const void *target)
+/**
+ * mmopt_callsites_exit() - undo mmopt_callsites_init()
+ * @set: disarmed
+ *
+ * Context: sleeps until those who were in a replacement have returned.
+ */
+void mmopt_callsites_exit(struct mmopt_callsites *set)
 {
-	u8 insn[CALL_INSN_SIZE];
-	s32 rel;
+	unsigned int i;
 
-	memcpy(insn, site->at, sizeof(insn));
-	memcpy(&rel, insn + 1, sizeof(rel));
-	return insn[0] == CALL_INSN_OPCODE &&
-	       (u8 *)site->at + CALL_INSN_SIZE + rel == target;
-}
-
-static void turn(const struct mmopt_site *site, void *target)
-{
-	arch_static_call_transform(site->at, NULL, target, false);
+	for (i = 0; i < set->nr; i++)
+		if (set->site[i].reserve.addr)
+			unregister_kprobe(&set->site[i].reserve);
+	set->nr = 0;
+	mmopt_drain_exit(&set->drain);
 }
 
 /**
@@ -162,59 +229,58 @@ static void turn(const struct mmopt_site *site, void *target)
  * @why:     gets the reason of a failure
  * @why_len: its size in bytes
  *
- * Turned in the order of the set.
- *
  * Context: may sleep.
  * Return: 0, or -EBUSY if somebody else changed a site; then none is turned.
  */
 int mmopt_callsites_arm(struct mmopt_callsites *set, char *why, size_t why_len)
 {
-	unsigned int i;
+	const struct mmopt_site *site;
 	int err = 0;
 
-	lock_sites();
-	for (i = 0; i < set->nr && !err; i++) {
-		if (calls(&set->site[i], set->site[i].stock))
+	lock_text();
+	for (site = set->site; site < set->site + set->nr && !err; site++) {
+		if (calls(site, site->stock))
 			continue;
-		snprintf(why, why_len, "a call in %s was changed by another patcher",
-			 set->site[i].in);
+		snprintf(why, why_len, "a probe or another patcher sits on a call in %s",
+			 site->in);
 		err = -EBUSY;
 	}
-	for (i = 0; i < set->nr && !err; i++)
-		turn(&set->site[i], set->site[i].replacement);
-	unlock_sites();
+	for (site = set->site; site < set->site + set->nr && !err; site++)
+		turn(site, site->replacement);
+	unlock_text();
 	return err;
 }
 
 /**
  * mmopt_callsites_disarm() - let the sites call the stock functions again
- * @set: found before
+ * @set:     armed, or disarmed and not drained
+ * @why:     gets the reason of a failure
+ * @why_len: its size in bytes
  *
- * In reverse order; sites that are not armed stay as they are. A site that somebody else has changed since is left alone,
- * and mmopt stays loaded for good: that somebody may still call us.
- *
- * Context: sleeps until no task is in a replacement.
- * Return: true if a site was armed.
+ * Context: sleeps until no call is in a replacement.
+ * Return: 0, -EBUSY if a site holds something else by now and may still lead to
+ * us, or -EINTR if a signal ended the wait. Can be tried again.
  */
-bool mmopt_callsites_disarm(struct mmopt_callsites *set)
+int mmopt_callsites_disarm(struct mmopt_callsites *set, char *why, size_t why_len)
 {
-	bool armed = false;
-	unsigned int i;
+	const struct mmopt_site *site;
+	int err = 0;
 
-	lock_sites();
-	for (i = set->nr; i--;) {
-		if (calls(&set->site[i], set->site[i].replacement)) {
-			turn(&set->site[i], set->site[i].stock);
-			armed = true;
-			continue;
+	lock_text();
+	for (site = set->site; site < set->site + set->nr; site++) {
+		if (calls(site, site->replacement)) {
+			turn(site, site->stock);
+		} else if (!calls(site, site->stock)) {
+			snprintf(why, why_len, "a probe or another patcher sits on a call in %s: remove it and disable again",
+				 site->in);
+			err = -EBUSY;
 		}
-		if (calls(&set->site[i], set->site[i].stock))
-			continue;
-		pr_err("a call in %s was changed by another patcher: mmopt cannot be removed\n",
-		       set->site[i].in);
-		__module_get(THIS_MODULE);
 	}
-	unlock_sites();
-	mmopt_drain_wait(&set->drain);
-	return armed;
+	unlock_text();
+	if (err)
+		return err;
+	err = mmopt_drain_wait(&set->drain);
+	if (err)
+		snprintf(why, why_len, "calls are still under way");
+	return err;
 }

@@ -12,6 +12,7 @@
  */
 #include <linux/delay.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 
 #include "hook.h"
 
@@ -23,12 +24,14 @@ int mmopt_drain_init(struct mmopt_drain *drain)
 
 /**
  * mmopt_drain_exit() - end counting; the functions of the hook may be freed
- * @drain: drained before
+ * @drain: drained before, or never initialised
  *
  * Context: sleeps until those who were counted out have returned.
  */
 void mmopt_drain_exit(struct mmopt_drain *drain)
 {
+	if (!drain->inside)
+		return;
 	synchronize_rcu_tasks();
 	free_percpu(drain->inside);
 	drain->inside = NULL;
@@ -46,13 +49,21 @@ static long inside(const struct mmopt_drain *drain)
 
 /**
  * mmopt_drain_wait() - wait until no call of a hook is under way
- * @drain: of the hook, which must be out of the text already
+ * @drain: of the hook, which must be out of the text already and stay out
  *
- * Context: sleeps, for as long as the longest call under way.
+ * A call can last as long as its caller likes (reclaim to a slow device, a lock
+ * behind a user-space file system), so the wait can be interrupted.
+ *
+ * Context: sleeps. One waiter at a time.
+ * Return: 0, or -EINTR if calls are still under way.
  */
-void mmopt_drain_wait(struct mmopt_drain *drain)
+int mmopt_drain_wait(struct mmopt_drain *drain)
 {
 	synchronize_rcu_tasks();
-	while (inside(drain))
-		msleep(1);
+	while (inside(drain)) {
+		if (signal_pending(current))
+			return -EINTR;
+		msleep_interruptible(1);
+	}
+	return 0;
 }

@@ -1,34 +1,60 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Entry takeover: a kprobe on a function's first instruction sends eligible
- * calls to our function. Calls that are not eligible go on as if there were no
- * probe. For functions that are called rarely; everyone else pays the probe.
+ * Entry takeover: an ftrace hook on a function's entry sends eligible calls to
+ * our function. Calls that are not eligible go on as if there were no hook. For
+ * functions that are called rarely; everyone else pays for the hook.
  *
- * A probe that changes the instruction pointer needs a post_handler, though an
- * empty one: only then does kprobes claim the function for itself (IPMODIFY)
- * and keep the probe from being optimised into a jump.
+ * It is ftrace, the layer below kprobes and livepatches, and not a kprobe:
+ * a kprobe that redirects, added to a function that a tracer already probes,
+ * leaves the kernel's records of that function wrong and the next probe of it
+ * crashes (6.12, 7.3); and 7.3 accepts one on a function that a livepatch owns
+ * without ever calling it. Here a claim (IPMODIFY) is refused if another
+ * livepatch or probe has one, and ftrace cannot be switched off while we hook
+ * (PERMANENT). Tracers see the function's entry as before.
  */
 #include <linux/errno.h>
-#include <linux/string.h>
+#include <linux/kernel.h>
+#include <linux/trace_recursion.h>
 
+#include "../ksym.h"
 #include "hook.h"
 
-static int takeover(struct kprobe *kp, struct pt_regs *regs)
+static void notrace takeover(unsigned long ip, unsigned long parent_ip,
+			     struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
-	struct mmopt_entry *entry = container_of(kp, struct mmopt_entry, kp);
+	struct mmopt_entry *entry = container_of(ops, struct mmopt_entry, ops);
+	struct pt_regs *regs = ftrace_get_regs(fregs);
+	int bit = regs ? ftrace_test_recursion_trylock(ip, parent_ip) : -1;
 
-	if (entry->eligible && !entry->eligible(regs))
-		return 0;
-	mmopt_enter(&entry->drain);
-	instruction_pointer_set(regs, (unsigned long)entry->replacement);
-	return 1;
+	if (bit < 0) {
+		WRITE_ONCE(entry->nmissed, entry->nmissed + 1);
+		return;
+	}
+	if (!entry->eligible || entry->eligible(regs)) {
+		mmopt_enter(&entry->drain);
+		instruction_pointer_set(regs, (unsigned long)entry->replacement);
+	}
+	ftrace_test_recursion_unlock(bit);
 }
-NOKPROBE_SYMBOL(takeover);
 
-static void after(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+static int hook(struct ftrace_ops *ops, unsigned long addr)
 {
+	int err;
+
+	err = ftrace_set_filter_ip(ops, addr, 0, 0);
+	if (err)
+		return err;
+	err = register_ftrace_function(ops);
+	if (err)
+		ftrace_set_filter_ip(ops, addr, 1, 0);
+	return err;
 }
-NOKPROBE_SYMBOL(after);
+
+static void unhook(struct ftrace_ops *ops, unsigned long addr)
+{
+	unregister_ftrace_function(ops);
+	ftrace_set_filter_ip(ops, addr, 1, 0);
+}
 
 /**
  * mmopt_entry_arm() - take a function over
@@ -37,74 +63,83 @@ NOKPROBE_SYMBOL(after);
  * @why_len: its size in bytes
  *
  * Context: may sleep.
- * Return: 0, -EBUSY if another patcher owns the function, or what
- * register_kprobe() says.
+ * Return: 0, -EBUSY if another patcher owns the function or ftrace is off, or
+ * another errno of ftrace.
  */
 int mmopt_entry_arm(struct mmopt_entry *entry, char *why, size_t why_len)
 {
 	int err;
 
-	memset(&entry->kp, 0, sizeof(entry->kp));
-	entry->kp.symbol_name = entry->symbol;
-	entry->kp.pre_handler = takeover;
-	entry->kp.post_handler = after;
-	err = register_kprobe(&entry->kp);
+	entry->ops.func = takeover;
+	entry->ops.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY |
+			   FTRACE_OPS_FL_PERMANENT;
+	err = hook(&entry->ops, entry->addr);
 	if (err == -EBUSY)
-		snprintf(why, why_len, "another livepatch or probe owns %s", entry->symbol);
+		snprintf(why, why_len, "another livepatch or probe owns %s, or kernel.ftrace_enabled is 0",
+			 entry->symbol);
 	else if (err)
-		snprintf(why, why_len, "the probe of %s was refused: %d", entry->symbol, err);
+		snprintf(why, why_len, "ftrace refused to hook %s: %d",
+			 entry->symbol, err);
 	return err;
 }
 
 /**
  * mmopt_entry_disarm() - give the function back
- * @entry: armed or not
+ * @entry:   armed, or disarmed and not drained
+ * @why:     gets the reason of a failure
+ * @why_len: its size in bytes
  *
  * Context: sleeps until no call is in the replacement.
+ * Return: 0, or -EINTR if a signal ended the wait; the function is given back.
  */
-void mmopt_entry_disarm(struct mmopt_entry *entry)
+int mmopt_entry_disarm(struct mmopt_entry *entry, char *why, size_t why_len)
 {
-	if (!entry->kp.addr)
-		return;
-	unregister_kprobe(&entry->kp);
-	entry->kp.addr = NULL;
-	mmopt_drain_wait(&entry->drain);
-}
-
-static int never(struct kprobe *kp, struct pt_regs *regs)
-{
-	return 0;
-}
-NOKPROBE_SYMBOL(never);
-
-/**
- * mmopt_entry_owned() - does another patcher own a function?
- * @symbol: the function
- *
- * Asks the kernel's own arbiter: a livepatch or a probe that redirects must
- * claim the function, and a second claim fails.
- *
- * Context: may sleep.
- * Return: 0 if it is free, -EBUSY if owned, or another negative errno.
- */
-int mmopt_entry_owned(const char *symbol)
-{
-	struct kprobe kp = {
-		.symbol_name = symbol,
-		.pre_handler = never,
-		.post_handler = after,
-	};
 	int err;
 
-	err = register_kprobe(&kp);
-	if (!err)
-		unregister_kprobe(&kp);
+	if (entry->ops.flags & FTRACE_OPS_FL_ENABLED)
+		unhook(&entry->ops, entry->addr);
+	err = mmopt_drain_wait(&entry->drain);
+	if (err)
+		snprintf(why, why_len, "calls are still under way");
 	return err;
 }
 
-/* Self test: is a probe able to redirect here, and gone when removed? */
+static void notrace pass(unsigned long ip, unsigned long parent_ip,
+			 struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+}
 
-static int noinline mmopt_selftest_stock(int x)
+/**
+ * mmopt_entry_owned() - does another patcher own a function?
+ * @symbol: the function; one that does not exist is owned by nobody
+ *
+ * Asks the kernel's own arbiter, by claiming the function for a moment.
+ *
+ * Context: may sleep.
+ */
+bool mmopt_entry_owned(const char *symbol)
+{
+	static struct ftrace_ops claim = {
+		.func = pass,
+		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
+	};
+	static DEFINE_MUTEX(claim_lock);
+	unsigned long addr = mmopt_ksym(symbol);
+	int err;
+
+	if (!addr)
+		return false;
+	mutex_lock(&claim_lock);
+	err = hook(&claim, addr);
+	if (!err)
+		unhook(&claim, addr);
+	mutex_unlock(&claim_lock);
+	return err == -EBUSY;
+}
+
+/* Self test: does a hook redirect here, and is it gone when removed? */
+
+static int noinline selftest_stock(int x)
 {
 	barrier();
 	return x + 1;
@@ -112,7 +147,7 @@ static int noinline mmopt_selftest_stock(int x)
 
 static struct mmopt_entry selftest;
 
-static int noinline mmopt_selftest_replacement(int x)
+static int noinline selftest_replacement(int x)
 {
 	barrier();
 	mmopt_leave(&selftest.drain);
@@ -120,30 +155,31 @@ static int noinline mmopt_selftest_replacement(int x)
 }
 
 static struct mmopt_entry selftest = {
-	.symbol = "mmopt_selftest_stock",
-	.replacement = mmopt_selftest_replacement,
+	.symbol = "mmopt's own test function",
+	.addr = (unsigned long)selftest_stock,
+	.replacement = selftest_replacement,
 };
 
 /* Through a pointer the compiler cannot see through, or it folds the call. */
 static int call_selftest(int x)
 {
-	int (*fn)(int) = mmopt_selftest_stock;
+	int (*fn)(int) = selftest_stock;
 
 	OPTIMIZER_HIDE_VAR(fn);
 	return fn(x);
 }
 
 /**
- * mmopt_entry_selftest() - prove that probes redirect on this kernel
+ * mmopt_entry_selftest() - prove that hooks redirect on this kernel
  *
  * Context: may sleep.
- * Return: 0, -ENXIO if a probe that was accepted does not redirect (ftrace is
- * off, say) or does not go away, or the errno of registering it.
+ * Return: 0, -ENXIO if a hook that was accepted does not redirect or does not
+ * go away, or the errno of placing it.
  */
 int mmopt_entry_selftest(void)
 {
 	int err, with = 0, without = 0;
-	char why[80];
+	char why[120];
 
 	err = mmopt_drain_init(&selftest.drain);
 	if (err)
@@ -151,7 +187,7 @@ int mmopt_entry_selftest(void)
 	err = mmopt_entry_arm(&selftest, why, sizeof(why));
 	if (!err) {
 		with = call_selftest(1);
-		mmopt_entry_disarm(&selftest);
+		unhook(&selftest.ops, selftest.addr);
 		without = call_selftest(1);
 	}
 	mmopt_drain_exit(&selftest.drain);

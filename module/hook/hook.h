@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The three ways into the kernel's text, and the count of who is inside. Path
- * files use these; nothing else touches text, kprobes or livepatches.
+ * The ways into the kernel's text, and the count of who is inside. Path files
+ * use these; nothing else touches text, ftrace or kprobes.
  */
 #ifndef MMOPT_HOOK_H
 #define MMOPT_HOOK_H
 
-#include <linux/completion.h>
+#include <linux/ftrace.h>
 #include <linux/kprobes.h>
-#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/types.h>
 
@@ -24,7 +23,7 @@ struct mmopt_drain {
 
 int mmopt_drain_init(struct mmopt_drain *drain);
 void mmopt_drain_exit(struct mmopt_drain *drain);
-void mmopt_drain_wait(struct mmopt_drain *drain);
+int mmopt_drain_wait(struct mmopt_drain *drain);
 
 static __always_inline void mmopt_enter(struct mmopt_drain *drain)
 {
@@ -40,24 +39,28 @@ static __always_inline void mmopt_leave(struct mmopt_drain *drain)
 
 /**
  * struct mmopt_entry - a function whose calls are taken over at its entry
- * @symbol:      the function
+ * @symbol:      the function, for messages
+ * @addr:        its address
  * @replacement: runs instead, with the same arguments; ends with mmopt_leave()
  * @eligible:    decides from the arguments; NULL takes every call. Runs with
  *               preemption off, must be notrace and must not touch user memory
  * @drain:       counts who is in @replacement
- * @kp:          the probe
+ * @nmissed:     calls that passed unseen because they came from within tracing
+ * @ops:         the hook
  */
 struct mmopt_entry {
 	const char *symbol;
+	unsigned long addr;
 	void *replacement;
 	bool (*eligible)(struct pt_regs *regs);
 	struct mmopt_drain drain;
-	struct kprobe kp;
+	unsigned long nmissed;
+	struct ftrace_ops ops;
 };
 
 int mmopt_entry_arm(struct mmopt_entry *entry, char *why, size_t why_len);
-void mmopt_entry_disarm(struct mmopt_entry *entry);
-int mmopt_entry_owned(const char *symbol);
+int mmopt_entry_disarm(struct mmopt_entry *entry, char *why, size_t why_len);
+bool mmopt_entry_owned(const char *symbol);
 int mmopt_entry_selftest(void);
 
 /* callsite.c */
@@ -82,10 +85,10 @@ struct mmopt_callsite {
 
 /**
  * struct mmopt_callsites - a set of call sites that is switched as one
- * @want:    what the path expects, in the order of arming
+ * @want:    what the path expects
  * @nr_want: how many
  * @drain:   counts who is in the replacements
- * @site:    the calls that were found, in the order of @want
+ * @site:    the calls that were found
  * @nr:      how many
  */
 struct mmopt_callsites {
@@ -97,48 +100,15 @@ struct mmopt_callsites {
 		void *stock;
 		void *replacement;
 		const char *in;
+		struct kprobe reserve;
 	} site[MMOPT_MAX_SITES];
 	unsigned int nr;
 };
 
-int mmopt_callsites_init(void);
-int mmopt_callsites_find(struct mmopt_callsites *set, char *why, size_t why_len);
+int mmopt_callsites_setup(void);
+int mmopt_callsites_init(struct mmopt_callsites *set, char *why, size_t why_len);
+void mmopt_callsites_exit(struct mmopt_callsites *set);
 int mmopt_callsites_arm(struct mmopt_callsites *set, char *why, size_t why_len);
-bool mmopt_callsites_disarm(struct mmopt_callsites *set);
-
-/* klp.c */
-
-/**
- * struct mmopt_klp - a livepatch companion, from the side of the core
- * @module:  its module
- * @quiesce: called when somebody undoes it: no call may rely on it on return
- * @feed:    held to change @up and to begin feeding calls to the livepatch
- * @up:      the transition has completed and nobody has begun to undo it
- * @loaded:  its transition has begun and has not ended undone
- * @err:     why the livepatch core refused it
- * @done:    completes when @up becomes true
- */
-struct mmopt_klp {
-	const char *module;
-	void (*quiesce)(void);
-	struct mutex feed;
-	bool up;
-	bool loaded;
-	int err;
-	struct completion done;
-};
-
-#define MMOPT_KLP_INIT(var, name, fn) {				\
-	.module = (name),					\
-	.quiesce = (fn),					\
-	.feed = __MUTEX_INITIALIZER((var).feed),		\
-	.done = COMPLETION_INITIALIZER((var).done),		\
-}
-
-int mmopt_klp_get(struct mmopt_klp *klp, char *why, size_t why_len);
-void mmopt_klp_failed(struct mmopt_klp *klp, int err);
-void mmopt_klp_begun(struct mmopt_klp *klp, bool loaded);
-void mmopt_klp_up(struct mmopt_klp *klp);
-void mmopt_klp_down(struct mmopt_klp *klp);
+int mmopt_callsites_disarm(struct mmopt_callsites *set, char *why, size_t why_len);
 
 #endif /* MMOPT_HOOK_H */

@@ -5,12 +5,11 @@
  *
  * Hooks. The calls of do_madvise() in its system calls and in io_uring are
  * turned to us, on 7.x also the one of vector_madvise() in process_madvise().
- * Any other advice costs a compare there. On 7.x each VMA goes through the
- * kernel's madvise_vma_behavior() with the lock mode that stock uses for
- * MADV_DONTNEED, and a livepatch lets madvise_cold() and madvise_pageout() walk
- * in that mode. On 6.12 these two are inlined and the kernel's walker insists
- * on mmap_lock, so we do the same steps with our own walk. The work on pages is
- * the kernel's madvise_cold_or_pageout_pte_range() on all of them.
+ * Any other advice costs a compare there. For each VMA we do the few steps of the
+ * kernel's madvise_cold() and madvise_pageout(), which are inlined on 6.12 and
+ * insist on mmap_lock; the work on pages is the kernel's own
+ * madvise_cold_or_pageout_pte_range(). On 7.x the kernel's walker calls it, which
+ * has a mode for VMA read locks, on 6.12 ours.
  *
  * Why a VMA read lock is enough. What the walk needs is
  *  - vm_flags, vm_file, vm_start and vm_end that stay: writers of these hold
@@ -39,8 +38,8 @@
  * The rest is exact, since the part that was done had no gap and no error.
  * A range is a hint per page, so VMAs need not be looked at in one instant.
  *
- * Another livepatch of do_madvise() would not see the calls we take: the path
- * does not go on while there is one, and steps back when one comes.
+ * A livepatch of a function that we go around would not see the calls we take:
+ * the path does not go on while there is one, and trips when one comes.
  *
  * IBT: see ksym.h. Unload: calls are counted in mmopt_drain around the whole
  * operation; other advice leaves by a tail call, so no frame of ours is below
@@ -63,7 +62,6 @@
 #include "../trace.h"
 #include "../vmalock.h"
 #include "../walk.h"
-#include "madvise.h"
 
 enum fallback {
 #define X(id, what) FALLBACK_##id,
@@ -85,6 +83,12 @@ void flush_tlb_mm_range(struct mm_struct *mm, unsigned long start,
 			unsigned long end, unsigned int stride_shift,
 			bool freed_tables);
 #include <asm/tlb.h>
+
+/* As in the kernel's mm/madvise.c; compared with its BTF. */
+struct madvise_walk_private {
+	struct mmu_gather *tlb;
+	bool pageout;
+};
 
 int proto_pmd_entry(pmd_t *pmd, unsigned long addr, unsigned long next,
 			   struct mm_walk *walk);
@@ -156,47 +160,31 @@ static long advise_lru(struct vm_area_struct *vma, unsigned long start,
 	return err == -EREMOTE ? err : 0;
 }
 
-#if MMOPT_MADVISE_BEHAVIOR
+#if MMOPT_VECTOR_MADVISE
 
-int proto_behavior(struct madvise_behavior *behavior);
-long proto_lru(struct madvise_behavior *behavior);
-ssize_t proto_vector(struct mm_struct *mm, struct iov_iter *iter,
-			    int behavior);
+ssize_t proto_vector(struct mm_struct *mm, struct iov_iter *iter, int behavior);
 
-MMOPT_DEFINE_KFUNC(madvise_vma_behavior, proto_behavior);
-MMOPT_DEFINE_KFUNC(madvise_cold, proto_lru);
-MMOPT_DEFINE_KFUNC(madvise_pageout, proto_lru);
 MMOPT_DEFINE_KFUNC(vector_madvise, proto_vector);
 MMOPT_DEFINE_KFUNC(walk_page_range_vma, walk_page_range_vma);
 
 static const struct mmopt_kfunc funcs_here[] = {
-	MMOPT_KFUNC(madvise_vma_behavior),
 	MMOPT_KFUNC(vector_madvise),
 	MMOPT_KFUNC(walk_page_range_vma),
-	/* Livepatched by us. */
-	MMOPT_KFUNC_PAST(madvise_cold),
-	MMOPT_KFUNC_PAST(madvise_pageout),
 };
 
 static const struct mmopt_btf_want want_here[] = {
 	MMOPT_WANT_FUNC(vector_madvise,
 			"ssize_t (struct mm_struct *, struct iov_iter *, int)"),
-	MMOPT_WANT_FUNC(madvise_vma_behavior, "int (struct madvise_behavior *)"),
-	MMOPT_WANT_FUNC(madvise_cold, "long int (struct madvise_behavior *)"),
-	MMOPT_WANT_FUNC(madvise_pageout, "long int (struct madvise_behavior *)"),
-	MMOPT_WANT_SIZE(struct madvise_behavior),
-	MMOPT_WANT_MEMBER(struct madvise_behavior, mm),
-	MMOPT_WANT_MEMBER(struct madvise_behavior, behavior),
-	MMOPT_WANT_MEMBER(struct madvise_behavior, lock_mode),
-	MMOPT_WANT_MEMBER(struct madvise_behavior, range.start),
-	MMOPT_WANT_MEMBER(struct madvise_behavior, vma),
-	MMOPT_WANT_ENUM(enum madvise_lock_mode, MADVISE_VMA_READ_LOCK,
-			MADVISE_VMA_READ_LOCK),
 	MMOPT_WANT_FUNC(walk_page_range_vma,
 			"int (struct vm_area_struct *, long unsigned int, long unsigned int, const struct mm_walk_ops *, void *)"),
 	MMOPT_WANT_SIZE(struct mm_walk_ops),
 	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_VMA_RDLOCK_VERIFY,
 			PGWALK_VMA_RDLOCK_VERIFY),
+};
+
+static const char *const bypassed[] = {
+	"do_madvise", "vector_madvise", "madvise_lock", "madvise_do_behavior",
+	"madvise_vma_behavior", "madvise_cold", "madvise_pageout", NULL
 };
 
 /* pmd_entry is set at load; the kernel takes its address too, so IBT allows it. */
@@ -208,65 +196,7 @@ static int walk_vma(struct vm_area_struct *vma, unsigned long start,
 	return static_call(k_walk_page_range_vma)(vma, start, end, &walk_ops, private);
 }
 
-static int advise_vma(struct vm_area_struct *vma, unsigned long start,
-		      unsigned long end, int behavior)
-{
-	struct madvise_behavior madv = {
-		.mm = vma->vm_mm,
-		.behavior = behavior,
-		.lock_mode = MADVISE_VMA_READ_LOCK,
-		.range = { start, end },
-		.vma = vma,
-	};
-
-	return static_call(k_madvise_vma_behavior)(&madv);
-}
-
-/*
- * Stock never comes here with a VMA read lock; only advise_vma() does, whose
- * mm is the caller's own.
- */
-static bool vma_locked(const struct madvise_behavior *madv)
-{
-	if (madv->lock_mode != MADVISE_VMA_READ_LOCK)
-		return false;
-	if (madv->mm != current->mm)
-		mmopt_path_trip(&mmopt_path_madvise,
-				"a VMA read lock on the memory of another process");
-	return true;
-}
-
-/**
- * mmopt_madvise_cold() - madvise_cold() that may run under a VMA read lock
- * @madv: as in mm/madvise.c
- *
- * Context: the lock that @madv names is held. May sleep.
- * Return: as madvise_cold().
- */
-long mmopt_madvise_cold(struct madvise_behavior *madv)
-{
-	if (!vma_locked(madv))
-		return static_call(k_madvise_cold)(madv);
-	return advise_lru(madv->vma, madv->range.start, madv->range.end, false);
-}
-EXPORT_SYMBOL_GPL(mmopt_madvise_cold);
-
-/**
- * mmopt_madvise_pageout() - madvise_pageout() that may run under a VMA read lock
- * @madv: as in mm/madvise.c
- *
- * Context: the lock that @madv names is held. May sleep.
- * Return: as madvise_pageout().
- */
-long mmopt_madvise_pageout(struct madvise_behavior *madv)
-{
-	if (!vma_locked(madv))
-		return static_call(k_madvise_pageout)(madv);
-	return advise_lru(madv->vma, madv->range.start, madv->range.end, true);
-}
-EXPORT_SYMBOL_GPL(mmopt_madvise_pageout);
-
-#else /* !MMOPT_MADVISE_BEHAVIOR */
+#else /* !MMOPT_VECTOR_MADVISE */
 
 MMOPT_DEFINE_KFUNC(madvise_cold_or_pageout_pte_range, proto_pmd_entry);
 
@@ -279,6 +209,8 @@ static const struct mmopt_btf_want want_here[] = {
 	MMOPT_WANT_MEMBER(struct mm_walk, vma),
 	MMOPT_WANT_MEMBER(struct mm_walk, private),
 };
+
+static const char *const bypassed[] = { "do_madvise", "walk_page_range", NULL };
 
 static int pmd_entry(pmd_t *pmd, unsigned long addr, unsigned long next,
 		     struct mm_walk *walk)
@@ -294,13 +226,7 @@ static int walk_vma(struct vm_area_struct *vma, unsigned long start,
 	return mmopt_walk_vma(vma, start, end, &walk_ops, private);
 }
 
-static int advise_vma(struct vm_area_struct *vma, unsigned long start,
-		      unsigned long end, int behavior)
-{
-	return advise_lru(vma, start, end, behavior == MADV_PAGEOUT);
-}
-
-#endif /* !MMOPT_MADVISE_BEHAVIOR */
+#endif /* !MMOPT_VECTOR_MADVISE */
 
 /*
  * Advises VMA after VMA of current->mm from *@at on, until @end or something
@@ -327,7 +253,7 @@ static int advise_vmas(unsigned long *at, unsigned long end, int behavior,
 			break;
 		}
 		stop = min(vma->vm_end, end);
-		err = advise_vma(vma, *at, stop, behavior);
+		err = advise_lru(vma, *at, stop, behavior == MADV_PAGEOUT);
 		vma_end_read(vma);
 		if (err == -EREMOTE) {
 			err = 0;
@@ -408,7 +334,7 @@ static noinline int mmopt_do_madvise(struct mm_struct *mm, unsigned long start,
 	return advise_counted(mm, start, len, behavior);
 }
 
-#if MMOPT_MADVISE_BEHAVIOR
+#if MMOPT_VECTOR_MADVISE
 /*
  * Segment by segment, where stock keeps one lock over all of them. As there,
  * an error ends the loop, and counts only if it is the first segment's.
@@ -449,7 +375,7 @@ static const struct mmopt_callsite want_sites[] = {
 	SITE(__x64_sys_madvise, do_madvise, false),
 	SITE(__ia32_sys_madvise, do_madvise, true),
 	SITE(io_madvise, do_madvise, true),
-#if MMOPT_MADVISE_BEHAVIOR
+#if MMOPT_VECTOR_MADVISE
 	SITE(__do_sys_process_madvise, vector_madvise, false),
 #else
 	SITE(__do_sys_process_madvise, do_madvise, false),
@@ -459,14 +385,6 @@ static const struct mmopt_callsite want_sites[] = {
 static struct mmopt_callsites sites = {
 	.want = want_sites,
 	.nr_want = ARRAY_SIZE(want_sites),
-};
-
-static const char *const bypassed[] = {
-	"do_madvise",
-#if MMOPT_MADVISE_BEHAVIOR
-	"vector_madvise",
-#endif
-	NULL
 };
 
 static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
@@ -482,23 +400,19 @@ static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
 		err = mmopt_verify(want, ARRAY_SIZE(want), why, why_len);
 	if (!err)
 		err = mmopt_verify(want_here, ARRAY_SIZE(want_here), why, why_len);
-	if (!err)
-		err = mmopt_callsites_find(&sites, why, why_len);
-	if (err)
-		return err;
-#if MMOPT_MADVISE_BEHAVIOR
+#if MMOPT_VECTOR_MADVISE
 	walk_ops.pmd_entry = (void *)mmopt_ksym("madvise_cold_or_pageout_pte_range");
-	if (!walk_ops.pmd_entry) {
+	if (!err && !walk_ops.pmd_entry) {
 		snprintf(why, why_len, "no symbol madvise_cold_or_pageout_pte_range");
-		return -ENOENT;
+		err = -ENOENT;
 	}
 #endif
-	return mmopt_drain_init(&sites.drain);
+	return err ?: mmopt_callsites_init(&sites, why, why_len);
 }
 
 static void madvise_exit(struct mmopt_path *path)
 {
-	mmopt_drain_exit(&sites.drain);
+	mmopt_callsites_exit(&sites);
 }
 
 static int madvise_arm(struct mmopt_path *path, char *why, size_t why_len)
@@ -506,56 +420,15 @@ static int madvise_arm(struct mmopt_path *path, char *why, size_t why_len)
 	return mmopt_callsites_arm(&sites, why, why_len);
 }
 
-static void madvise_disarm(struct mmopt_path *path)
+static int madvise_disarm(struct mmopt_path *path, char *why, size_t why_len)
 {
-	mmopt_callsites_disarm(&sites);
+	return mmopt_callsites_disarm(&sites, why, why_len);
 }
 
-#if MMOPT_MADVISE_BEHAVIOR
-
-/*
- * Somebody disables the livepatch by hand while the path may be on. Must not
- * take the lock of the path, whose holder may wait for the livepatch core.
- */
-static void quiesce(void)
-{
-	static_branch_disable(&fast);
-	if (mmopt_callsites_disarm(&sites))
-		mmopt_path_trip(&mmopt_path_madvise,
-				"its livepatch was disabled by hand");
-}
-
-struct mmopt_klp mmopt_klp_madvise =
-	MMOPT_KLP_INIT(mmopt_klp_madvise, "mmopt_lp_madvise", quiesce);
-EXPORT_SYMBOL_GPL(mmopt_klp_madvise);
-
-static int madvise_on(struct mmopt_path *path, char *why, size_t why_len)
-{
-	int err;
-
-	err = mmopt_klp_get(&mmopt_klp_madvise, why, why_len);
-	if (err)
-		return err;
-	mutex_lock(&mmopt_klp_madvise.feed);
-	if (mmopt_klp_madvise.up)
-		static_branch_enable(&fast);
-	else
-		err = -EBUSY;
-	mutex_unlock(&mmopt_klp_madvise.feed);
-	if (err)
-		snprintf(why, why_len, "its livepatch is being disabled");
-	return err;
-}
-
-#else
-
-static int madvise_on(struct mmopt_path *path, char *why, size_t why_len)
+static void madvise_on(struct mmopt_path *path)
 {
 	static_branch_enable(&fast);
-	return 0;
 }
-
-#endif
 
 static void madvise_off(struct mmopt_path *path)
 {

@@ -511,7 +511,7 @@ static unsigned long move(struct move *m)
 
 #if MMOPT_MOVE_CONTROL
 
-static bool eligible(struct pt_regs *regs)
+static bool notrace eligible(struct pt_regs *regs)
 {
 	const struct pagetable_move_control *pmc = (void *)regs->di;
 
@@ -537,7 +537,7 @@ static noinline unsigned long mmopt_move_page_tables(struct pagetable_move_contr
 #else
 
 /* Exec moves its stack within one VMA. */
-static bool eligible(struct pt_regs *regs)
+static bool notrace eligible(struct pt_regs *regs)
 {
 	return regs->r8 >= MIN_BYTES && regs->di != regs->dx;
 }
@@ -563,8 +563,6 @@ mmopt_move_page_tables(struct vm_area_struct *old, unsigned long from,
 
 #endif
 
-NOKPROBE_SYMBOL(eligible);
-
 static struct mmopt_entry entry = {
 	.symbol = "move_page_tables",
 	.replacement = mmopt_move_page_tables,
@@ -575,6 +573,7 @@ static int mremap_probe(struct mmopt_path *path, char *why, size_t why_len)
 {
 	int err;
 
+	entry.addr = mmopt_ksym(entry.symbol);
 	err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);
 	if (!err)
 		err = mmopt_verify(want, ARRAY_SIZE(want), why, why_len);
@@ -591,15 +590,14 @@ static int mremap_arm(struct mmopt_path *path, char *why, size_t why_len)
 	return mmopt_entry_arm(&entry, why, why_len);
 }
 
-static void mremap_disarm(struct mmopt_path *path)
+static int mremap_disarm(struct mmopt_path *path, char *why, size_t why_len)
 {
-	mmopt_entry_disarm(&entry);
+	return mmopt_entry_disarm(&entry, why, why_len);
 }
 
-static int mremap_on(struct mmopt_path *path, char *why, size_t why_len)
+static void mremap_on(struct mmopt_path *path)
 {
 	static_branch_enable(&fast);
-	return 0;
 }
 
 static void mremap_off(struct mmopt_path *path)
@@ -625,6 +623,6 @@ struct mmopt_path mmopt_path_mremap = {
 		.nr_fallbacks = ARRAY_SIZE(fallback_name),
 		.extra = extra_name,
 		.nr_extras = ARRAY_SIZE(extra_name),
-		.nmissed = &entry.kp.nmissed,
+		.nmissed = &entry.nmissed,
 	},
 };
