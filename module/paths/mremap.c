@@ -14,27 +14,25 @@
  * PTEs do. Tables of the destination are allocated before any lock: reclaim
  * takes the rmap locks.
  *
- * Locks. The caller holds mmap_lock for writing and has both VMAs write-locked.
- * We add, for each batch, i_mmap_rwsem and anon_vma->root->rwsem for writing,
- * always and not only when need_rmap_locks says that rmap might meet the new
- * place first (CVE-2022-41222), and the page table locks of each PMD in turn,
- * old and new. All but the page table locks are held from the first entry that
- * is cleared until the flush is done.
+ * Locks. The caller holds mmap_lock for writing and, where there are VMA locks,
+ * has both VMAs write-locked. We add, for each batch, i_mmap_rwsem and
+ * anon_vma->root->rwsem for writing, always and not only when need_rmap_locks
+ * says that rmap might meet the new place first (CVE-2022-41222), and the page
+ * table locks of each PMD in turn, old and new. All but the page table locks are
+ * held from the first entry that is cleared until the flush is done.
  *
  * Why one late flush is sound. Until the flush another CPU may use the old
- * translation. It must not reach a page that was freed, reused or made
- * read-only meanwhile (CVE-2018-18281), so nobody may take the page from its
- * new place before the flush:
- *  - rmap (reclaim, migration, mkclean, KSM, hwpoison, DAX mkclean) and truncate
- *    find the page through i_mmap or the anon_vma tree and wait for the locks;
- *    pages that a parent faulted in hang on another anon_vma with the same
- *    root, and the lock is the root's;
- *  - faults, zaps (munmap, MADV_DONTNEED, guard pages), mprotect, fork, collapse,
- *    userfaultfd, clear_refs, PAGEMAP_SCAN need mmap_lock or a VMA lock; the OOM
- *    reaper, NUMA balancing and MADV_* under VMA locks only try them;
- *  - retract_page_tables() walks i_mmap (CVE-2024-50066); all the same each entry
- *    is looked at again under its lock, and leaves and non-present entries, DAX
- *    ones too, are not touched (CVE-2020-10757);
+ * translation, or walk the new one. Neither may reach a page that was freed,
+ * reused or made read-only meanwhile (CVE-2018-18281), so nobody may take the
+ * page away before the flush:
+ *  - rmap (reclaim, migration, mkclean, KSM, hwpoison, DAX) and truncate find the
+ *    page through i_mmap or the anon_vma tree and wait for the locks; pages that
+ *    a parent faulted in hang on another anon_vma with the same root, and the
+ *    lock is the root's;
+ *  - faults, zaps (munmap, MADV_DONTNEED, guard pages), mprotect, fork, collapse
+ *    of anonymous memory, userfaultfd, clear_refs, PAGEMAP_SCAN need mmap_lock or
+ *    a VMA lock; the OOM reaper, NUMA balancing and MADV_* under VMA locks only
+ *    try them;
  *  - GUP-fast, lockless, takes a reference to a page that is mapped in either
  *    place. It frees nothing, and rechecks the entry after it has the reference;
  *  - hardware sets accessed and dirty bits in the entry itself: a PMD takes its
@@ -43,8 +41,16 @@
  * The flush covers the old range with freed_tables set, which also drops cached
  * upper levels on lazy CPUs, as stock does.
  *
+ * Page tables that stay: since 6.6 retract_page_tables() frees those of files
+ * without mmap_lock (CVE-2024-50066), also an empty one just made for the new
+ * place. It holds i_mmap_rwsem, so once we have that, an entry that is looked
+ * at under it is final; both sides are, and if one has gone, the batch ends there
+ * and the next one starts afresh. Leaves and entries that are not present are
+ * not touched (CVE-2020-10757).
+ *
  * Left to stock code as a whole, before anything has moved:
- *  - one VMA moving within itself (exec's stack, where the places overlap);
+ *  - one VMA moving within itself (exec's stack, where the places overlap, or
+ *    memory never touched that merged with its copy);
  *  - hugetlb, PFNMAP and MIXEDMAP mappings;
  *  - either VMA registered with userfaultfd: with remap events off, the bits must
  *    be cleared on the way (CVE-2025-21696), in both directions of a recovery;
@@ -93,21 +99,10 @@ static const char *const extra_name[] = {
 #undef X
 };
 
-/**
- * struct move - a move of page tables, what is left of it
- * @old:             VMA that it comes from
- * @new:             VMA that it goes to
- * @from:            next address to move
- * @to:              where that goes
- * @end:             end of the range that it comes from
- * @need_rmap_locks: as for move_page_tables()
- */
+/* What is left of a move: @from up to @end goes to @to. */
 struct move {
-	struct vm_area_struct *old;
-	struct vm_area_struct *new;
-	unsigned long from;
-	unsigned long to;
-	unsigned long end;
+	struct vm_area_struct *old, *new;
+	unsigned long from, to, end;
 	bool need_rmap_locks;
 };
 
@@ -121,7 +116,7 @@ static DEFINE_STATIC_KEY_FALSE(fast);
 static unsigned long batch_bytes = SZ_64M;
 
 static const struct mmopt_tunable tunables[] = {
-	{ "batch_bytes", &batch_bytes, PMD_SIZE, 1UL << 40 },
+	{ "batch_bytes", &batch_bytes, PMD_SIZE, SZ_1G },
 	{ }
 };
 
@@ -180,6 +175,8 @@ static const struct mmopt_kfunc funcs[] = {
 	MMOPT_KFUNC_PAST(move_page_tables),
 };
 
+#define CONTROL(member) MMOPT_WANT_MEMBER(struct pagetable_move_control, member)
+
 static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_FUNC(__p4d_alloc, "int (struct mm_struct *, pgd_t *, long unsigned int)"),
 	MMOPT_WANT_FUNC(__pud_alloc, "int (struct mm_struct *, p4d_t *, long unsigned int)"),
@@ -190,14 +187,8 @@ static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_FUNC(move_page_tables, MOVE_PROTO),
 #if MMOPT_MOVE_CONTROL
 	MMOPT_WANT_SIZE(struct pagetable_move_control),
-	MMOPT_WANT_MEMBER(struct pagetable_move_control, old),
-	MMOPT_WANT_MEMBER(struct pagetable_move_control, new),
-	MMOPT_WANT_MEMBER(struct pagetable_move_control, old_addr),
-	MMOPT_WANT_MEMBER(struct pagetable_move_control, old_end),
-	MMOPT_WANT_MEMBER(struct pagetable_move_control, new_addr),
-	MMOPT_WANT_MEMBER(struct pagetable_move_control, len_in),
-	MMOPT_WANT_MEMBER(struct pagetable_move_control, need_rmap_locks),
-	MMOPT_WANT_MEMBER(struct pagetable_move_control, for_stack),
+	CONTROL(old), CONTROL(new), CONTROL(old_addr), CONTROL(old_end), CONTROL(new_addr),
+	CONTROL(len_in), CONTROL(need_rmap_locks), CONTROL(for_stack),
 #endif
 	MMOPT_WANT_SIZE(struct anon_vma),
 	MMOPT_WANT_MEMBER(struct anon_vma, root),
@@ -335,13 +326,12 @@ static enum piece look(const struct move *m, unsigned long at, unsigned long *le
 	return is_table(*new) ? BATCH : STOCK;
 }
 
-/* Both PMD tables are in place and locked against each other by the caller. */
 static bool move_pmd(struct mm_struct *mm, pmd_t *old, pmd_t *new)
 {
 	spinlock_t *old_ptl = pmd_lock(mm, old);
 	spinlock_t *new_ptl = pmd_lockptr(mm, new);
 	pmd_t pmd = *old;
-	bool table = is_table(pmd);
+	bool table = is_table(pmd) && pmd_none(*new);
 
 	if (new_ptl != old_ptl)
 		spin_lock_nested(new_ptl, SINGLE_DEPTH_NESTING);
@@ -362,10 +352,7 @@ static pte_t soft_dirty(pte_t pte)
 	return pte_present(pte) ? pte_mksoft_dirty(pte) : pte_swp_mksoft_dirty(pte);
 }
 
-/*
- * The tables cannot go: anon ones need mmap_lock to be freed, those of files
- * i_mmap_rwsem, which we hold.
- */
+/* With i_mmap_rwsem held, tables that are there stay. */
 static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
 		      pmd_t *new, unsigned long to, unsigned long len)
 {
@@ -373,12 +360,14 @@ static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
 	spinlock_t *old_ptl, *new_ptl;
 	pte_t *old_pte, *new_pte, pte;
 
-	if (!is_table(READ_ONCE(*old)))
+	if (!is_table(READ_ONCE(*old)) || !is_table(READ_ONCE(*new)))
 		return pmd_none(*old);
 	old_ptl = pte_lockptr(mm, old);
 	new_ptl = pte_lockptr(mm, new);
 	spin_lock(old_ptl);
-	spin_lock_nested(new_ptl, SINGLE_DEPTH_NESTING);
+	/* The same where page table locks are not split. */
+	if (new_ptl != old_ptl)
+		spin_lock_nested(new_ptl, SINGLE_DEPTH_NESTING);
 	old_pte = pte_offset_kernel(old, from);
 	new_pte = pte_offset_kernel(new, to);
 	for (; from < end; from += PAGE_SIZE, to += PAGE_SIZE, old_pte++, new_pte++) {
@@ -387,15 +376,15 @@ static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
 		pte = ptep_get_and_clear(mm, from, old_pte);
 		set_pte_at(mm, to, new_pte, soft_dirty(pte));
 	}
-	spin_unlock(new_ptl);
+	if (new_ptl != old_ptl)
+		spin_unlock(new_ptl);
 	spin_unlock(old_ptl);
 	return true;
 }
 
 /*
  * Moves the next @len bytes, all of them holes or batchable when looked at.
- * Returns how many it moved; less only if an entry has become huge, which
- * nobody should be able to do here, so stock code is asked from there on.
+ * Returns how many it moved; less if a table has gone since.
  */
 static unsigned long move_batch(const struct move *m, unsigned long len)
 {
@@ -403,14 +392,15 @@ static unsigned long move_batch(const struct move *m, unsigned long len)
 	struct anon_vma *anon_vma = m->old->anon_vma;
 	struct mm_struct *mm = m->old->vm_mm;
 	unsigned long at, step;
-	bool moved = true;
 	pmd_t *old, *new;
+	bool moved;
 
 	if (mapping)
 		i_mmap_lock_write(mapping);
 	if (anon_vma)
 		down_write(&anon_vma->root->rwsem);
 	for (at = 0; at < len; at += step) {
+		cond_resched();
 		old = find_pmd(mm, m->from + at);
 		if (!old || pmd_none(READ_ONCE(*old))) {
 			step = hole(m, at, old);
@@ -418,6 +408,8 @@ static unsigned long move_batch(const struct move *m, unsigned long len)
 		}
 		step = extent(m, at);
 		new = find_pmd(mm, m->to + at);
+		if (!new)
+			break;
 		moved = congruent(m) ? move_pmd(mm, old, new) :
 			move_ptes(mm, old, m->from + at, new, m->to + at, step);
 		if (!moved)
@@ -447,7 +439,8 @@ static unsigned long move_pieces(struct move *m, unsigned long *batched)
 		piece = look(m, 0, &len);
 		stock = piece == STOCK;
 		populated = piece == BATCH;
-		while (len < m->end - m->from && (stock || len < most)) {
+		/* A run for stock code is bounded only to keep this loop short. */
+		while (len < m->end - m->from && len < (stock ? PUD_SIZE : most)) {
 			piece = look(m, len, &next);
 			if ((piece == STOCK) != stock)
 				break;
@@ -458,7 +451,7 @@ static unsigned long move_pieces(struct move *m, unsigned long *batched)
 			done = move_stock(m, len);
 		else
 			done = populated ? move_batch(m, len) : len;
-		if (!stock)
+		if (populated)
 			*batched += done;
 		m->from += done;
 		m->to += done;
@@ -509,6 +502,14 @@ static unsigned long move(struct move *m)
 /* Below that stock flushes so rarely that there is nothing to gain. */
 #define MIN_BYTES (2 * PMD_SIZE)
 
+static unsigned long move_counted(struct move m)
+{
+	unsigned long moved = move(&m);
+
+	mmopt_leave(&entry.drain);
+	return moved;
+}
+
 #if MMOPT_MOVE_CONTROL
 
 static bool notrace eligible(struct pt_regs *regs)
@@ -518,20 +519,11 @@ static bool notrace eligible(struct pt_regs *regs)
 	return pmc->len_in >= MIN_BYTES && pmc->old != pmc->new && !pmc->for_stack;
 }
 
-static noinline unsigned long mmopt_move_page_tables(struct pagetable_move_control *pmc)
+static unsigned long mmopt_move_page_tables(struct pagetable_move_control *pmc)
 {
-	struct move m = {
-		.old = pmc->old,
-		.new = pmc->new,
-		.from = pmc->old_addr,
-		.to = pmc->new_addr,
-		.end = pmc->old_end,
-		.need_rmap_locks = pmc->need_rmap_locks,
-	};
-	unsigned long moved = move(&m);
-
-	mmopt_leave(&entry.drain);
-	return moved;
+	return move_counted((struct move){
+		pmc->old, pmc->new, pmc->old_addr, pmc->new_addr, pmc->old_end,
+		pmc->need_rmap_locks });
 }
 
 #else
@@ -542,23 +534,13 @@ static bool notrace eligible(struct pt_regs *regs)
 	return regs->r8 >= MIN_BYTES && regs->di != regs->dx;
 }
 
-static noinline unsigned long
+static unsigned long
 mmopt_move_page_tables(struct vm_area_struct *old, unsigned long from,
 		       struct vm_area_struct *new, unsigned long to,
 		       unsigned long len, bool need_rmap_locks MMOPT_FOR_STACK_PARAM)
 {
-	struct move m = {
-		.old = old,
-		.new = new,
-		.from = from,
-		.to = to,
-		.end = from + len,
-		.need_rmap_locks = need_rmap_locks,
-	};
-	unsigned long moved = move(&m);
-
-	mmopt_leave(&entry.drain);
-	return moved;
+	return move_counted((struct move){
+		old, new, from, to, from + len, need_rmap_locks });
 }
 
 #endif
