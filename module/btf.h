@@ -19,7 +19,7 @@ typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
 #ifndef sizeof_field
-#define sizeof_field(type, member) sizeof(((type *)0)->member)
+#define sizeof_field(type, member) (sizeof(((type *)0)->member))
 #endif
 #endif
 

@@ -33,18 +33,29 @@
  * Since 7.0 process_madvise takes a path of its own to the work, and the page
  * walker can walk under a VMA read lock.
  */
+#define MMOPT_WALK_BTF \
+	"int (struct vm_area_struct *, long unsigned int, long unsigned int, " \
+	"const struct mm_walk_ops *, void *)"
 #define MMOPT_VECTOR_MADVISE (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
 
 /* move_page_tables() takes a struct; before that, 6.7 added a parameter. */
 #define MMOPT_MOVE_CONTROL (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
+#define MMOPT_MOVE_PARAMS_6_1 \
+	struct vm_area_struct *old, unsigned long from, struct vm_area_struct *new, \
+	unsigned long to, unsigned long len, bool need_rmap_locks
+#define MMOPT_MOVE_ARGS_6_1(m, len) \
+	(m)->old, (m)->from, (m)->new, (m)->to, len, (m)->need_rmap_locks
+#define MMOPT_MOVE_BTF_6_1 \
+	"long unsigned int (struct vm_area_struct *, long unsigned int, " \
+	"struct vm_area_struct *, long unsigned int, long unsigned int, bool"
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
-#define MMOPT_FOR_STACK_PARAM	, bool for_stack
-#define MMOPT_FOR_STACK_ARG	, false
-#define MMOPT_FOR_STACK_BTF	", bool"
+#define MMOPT_MOVE_PARAMS MMOPT_MOVE_PARAMS_6_1, bool for_stack
+#define MMOPT_MOVE_ARGS(m, len) MMOPT_MOVE_ARGS_6_1(m, len), false
+#define MMOPT_MOVE_BTF MMOPT_MOVE_BTF_6_1 ", bool)"
 #else
-#define MMOPT_FOR_STACK_PARAM
-#define MMOPT_FOR_STACK_ARG
-#define MMOPT_FOR_STACK_BTF	""
+#define MMOPT_MOVE_PARAMS MMOPT_MOVE_PARAMS_6_1
+#define MMOPT_MOVE_ARGS(m, len) MMOPT_MOVE_ARGS_6_1(m, len)
+#define MMOPT_MOVE_BTF MMOPT_MOVE_BTF_6_1 ")"
 #endif
 
 #endif /* MMOPT_COMPAT_H */

@@ -8,8 +8,7 @@
 #include "ksym.h"
 
 unsigned long proto_lookup(const char *name);
-int proto_size(unsigned long addr, unsigned long *size,
-		      unsigned long *offset);
+int proto_size(unsigned long addr, unsigned long *size, unsigned long *offset);
 unsigned long proto_location(unsigned long ip);
 
 DEFINE_STATIC_CALL_NULL(k_kallsyms_lookup_name, proto_lookup);

@@ -87,12 +87,12 @@ struct mmopt_path {
 	const char *const *bypassed;
 	struct mmopt_stats stats;
 
-	struct mutex lock;
+	struct mutex lock; /* switching */
 	bool enabled;
 	bool observe;
 	bool armed;
 	enum mmopt_state state;
-	spinlock_t say;
+	spinlock_t say; /* the reason */
 	char reason[MMOPT_REASON_LEN];
 	struct work_struct trip_work;
 };

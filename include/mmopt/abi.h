@@ -66,9 +66,10 @@
 	X(huge_pud, "a page table entry of 1 GiB")
 
 /*
- * The file "stats" holds "key value" lines: "v", the counters above by their
- * identifier, "nmissed" (probe hits that were missed, so that stock code ran), each fallback as "fallback_" and its identifier, and the latency
- * histograms: "taken_ns_N" and "stock_ns_N" count the calls that took at least
+ * The file "stats" holds "v: version" and then "key value" lines: the counters
+ * above by their identifier, "nmissed" (calls that a hook did not see, so that
+ * stock code ran), each fallback as "fallback_" and its identifier, and the
+ * latency histograms: "taken_ns_N" and "stock_ns_N" count the calls that took at least
  * N and less than 2 * N nanoseconds, N a power of two. Buckets that are empty
  * are left out.
  */

@@ -271,7 +271,8 @@ int mmopt_callsites_disarm(struct mmopt_callsites *set, char *why, size_t why_le
 		if (calls(site, site->replacement)) {
 			turn(site, site->stock);
 		} else if (!calls(site, site->stock)) {
-			snprintf(why, why_len, "a probe or another patcher sits on a call in %s: remove it and disable again",
+			snprintf(why, why_len,
+				 "remove what sits on a call in %s, a probe or another patcher, and disable again",
 				 site->in);
 			err = -EBUSY;
 		}

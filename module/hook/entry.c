@@ -75,7 +75,8 @@ int mmopt_entry_arm(struct mmopt_entry *entry, char *why, size_t why_len)
 			   FTRACE_OPS_FL_PERMANENT;
 	err = hook(&entry->ops, entry->addr);
 	if (err == -EBUSY)
-		snprintf(why, why_len, "another livepatch or probe owns %s, or kernel.ftrace_enabled is 0",
+		snprintf(why, why_len,
+			 "another livepatch or probe owns %s, or kernel.ftrace_enabled is 0",
 			 entry->symbol);
 	else if (err)
 		snprintf(why, why_len, "ftrace refused to hook %s: %d",
@@ -139,7 +140,7 @@ bool mmopt_entry_owned(const char *symbol)
 
 /* Self test: does a hook redirect here, and is it gone when removed? */
 
-static int noinline selftest_stock(int x)
+static noinline int selftest_stock(int x)
 {
 	barrier();
 	return x + 1;
@@ -147,7 +148,7 @@ static int noinline selftest_stock(int x)
 
 static struct mmopt_entry selftest;
 
-static int noinline selftest_replacement(int x)
+static noinline int selftest_replacement(int x)
 {
 	barrier();
 	mmopt_leave(&selftest.drain);

@@ -91,7 +91,7 @@ struct madvise_walk_private {
 };
 
 int proto_pmd_entry(pmd_t *pmd, unsigned long addr, unsigned long next,
-			   struct mm_walk *walk);
+		    struct mm_walk *walk);
 void proto_drain(void);
 
 MMOPT_DEFINE_KFUNC(do_madvise, do_madvise);
@@ -176,7 +176,7 @@ static const struct mmopt_btf_want want_here[] = {
 	MMOPT_WANT_FUNC(vector_madvise,
 			"ssize_t (struct mm_struct *, struct iov_iter *, int)"),
 	MMOPT_WANT_FUNC(walk_page_range_vma,
-			"int (struct vm_area_struct *, long unsigned int, long unsigned int, const struct mm_walk_ops *, void *)"),
+			MMOPT_WALK_BTF),
 	MMOPT_WANT_SIZE(struct mm_walk_ops),
 	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_VMA_RDLOCK_VERIFY,
 			PGWALK_VMA_RDLOCK_VERIFY),

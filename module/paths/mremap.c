@@ -153,14 +153,8 @@ unsigned long proto_move(struct pagetable_move_control *pmc);
 
 #else
 
-unsigned long proto_move(struct vm_area_struct *old, unsigned long from,
-			 struct vm_area_struct *new, unsigned long to,
-			 unsigned long len, bool need_rmap_locks
-			 MMOPT_FOR_STACK_PARAM);
-#define MOVE_PROTO \
-	"long unsigned int (struct vm_area_struct *, long unsigned int, " \
-	"struct vm_area_struct *, long unsigned int, long unsigned int, bool" \
-	MMOPT_FOR_STACK_BTF ")"
+unsigned long proto_move(MMOPT_MOVE_PARAMS);
+#define MOVE_PROTO MMOPT_MOVE_BTF
 
 #endif
 
@@ -183,7 +177,8 @@ static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_FUNC(__pmd_alloc, "int (struct mm_struct *, pud_t *, long unsigned int)"),
 	MMOPT_WANT_FUNC(__pte_alloc, "int (struct mm_struct *, pmd_t *)"),
 	MMOPT_WANT_FUNC(flush_tlb_mm_range,
-			"void (struct mm_struct *, long unsigned int, long unsigned int, unsigned int, bool)"),
+			"void (struct mm_struct *, long unsigned int, long unsigned int, "
+			"unsigned int, bool)"),
 	MMOPT_WANT_FUNC(move_page_tables, MOVE_PROTO),
 #if MMOPT_MOVE_CONTROL
 	MMOPT_WANT_SIZE(struct pagetable_move_control),
@@ -211,8 +206,7 @@ static unsigned long move_stock(const struct move *m, unsigned long len)
 
 	return static_call(k_move_page_tables)(&pmc);
 #else
-	return static_call(k_move_page_tables)(m->old, m->from, m->new, m->to, len,
-					       m->need_rmap_locks MMOPT_FOR_STACK_ARG);
+	return static_call(k_move_page_tables)(MMOPT_MOVE_ARGS(m, len));
 #endif
 }
 
@@ -442,7 +436,7 @@ static unsigned long move_pieces(struct move *m, unsigned long *batched)
 		/* A run for stock code is bounded only to keep this loop short. */
 		while (len < m->end - m->from && len < (stock ? PUD_SIZE : most)) {
 			piece = look(m, len, &next);
-			if ((piece == STOCK) != stock)
+			if (stock != (piece == STOCK))
 				break;
 			populated |= piece == BATCH;
 			len += next;
@@ -534,10 +528,7 @@ static bool notrace eligible(struct pt_regs *regs)
 	return regs->r8 >= MIN_BYTES && regs->di != regs->dx;
 }
 
-static unsigned long
-mmopt_move_page_tables(struct vm_area_struct *old, unsigned long from,
-		       struct vm_area_struct *new, unsigned long to,
-		       unsigned long len, bool need_rmap_locks MMOPT_FOR_STACK_PARAM)
+static unsigned long mmopt_move_page_tables(MMOPT_MOVE_PARAMS)
 {
 	return move_counted((struct move){
 		old, new, from, to, from + len, need_rmap_locks });
