@@ -37,7 +37,7 @@ static const char *const paths[] = {
 
 _Static_assert(PATH_COUNT <= AB_PATHS_MAX, "AB_PATHS_MAX");
 
-const struct ab_case *const ab_suites[] = { ab_madvise_cases, NULL };
+const struct ab_case *const ab_suites[] = { ab_mremap_cases, ab_madvise_cases, NULL };
 
 volatile int ab_stop;
 
@@ -45,7 +45,7 @@ static const char usage[] =
 	"usage: ab-run [OPTION]...\n"
 	"Measure the loads of each path with mmopt absent, off and on.\n\n"
 	"  --paths LIST    paths, comma between them, or all (all)\n"
-	"  --cases GLOB    only cases whose name matches\n"
+	"  --cases GLOB    cases whose name matches (all but those marked full)\n"
 	"  --runs N        values for each case and mode (5)\n"
 	"  --json FILE     write every value to FILE\n"
 	"  --kernel NAME   name of this kernel in FILE (MMOPT_GUEST, or its release)\n"
@@ -96,6 +96,13 @@ static bool in_list(const char *list, const char *word)
 static bool path_wanted(const struct options *o, const char *path)
 {
 	return !strcmp(o->paths, "all") || in_list(o->paths, path);
+}
+
+static bool case_wanted(const struct options *o, const struct ab_case *c)
+{
+	if (o->cases)
+		return !fnmatch(o->cases, c->name, 0);
+	return o->list || !c->full;
 }
 
 /* Every word of the list must be a path: a slip would measure nothing. */
@@ -212,8 +219,8 @@ static struct ab_result *select_cases(const struct options *o, size_t *n)
 	*n = 0;
 	for (const struct ab_case *const *suite = ab_suites; *suite; suite++) {
 		for (const struct ab_case *c = *suite; c->name; c++) {
-			if (!path_wanted(o, c->path) || fnmatch(o->cases, c->name, 0) ||
-			    (o->icount && c->churners))
+			if (!path_wanted(o, c->path) || !case_wanted(o, c) ||
+			    (o->icount && (c->churners || c->spinner)))
 				continue;
 			more = realloc(r, (*n + 1) * sizeof(*r));
 			if (!more)
@@ -247,7 +254,7 @@ static int measure(struct ab_result *r, enum ab_mode mode, struct ab_sample *s)
 	const struct ab_case *c = r->c;
 	unsigned long long taken;
 
-	*s = (struct ab_sample){ NAN, NAN, { NAN, NAN }, 0 };
+	*s = (struct ab_sample){ NAN, NAN, { NAN, NAN }, NAN, 0 };
 	if (loaded && ab_counters_read(c->path, &before))
 		return -1;
 	if (c->run(c, mode, s))
@@ -289,9 +296,12 @@ static int measure_path(const char *path, struct ab_result *r, size_t n, unsigne
 	if (ab_set_mode(path, AB_stock))
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		if (r[i].c->setup && r[i].c->setup(r[i].c))
+		int err = r[i].c->setup ? r[i].c->setup(r[i].c) : 0;
+
+		if (err < 0)
 			return -1;
-		if (measure(&r[i], AB_stock, &warm))
+		r[i].skip = err == AB_SKIP;
+		if (!r[i].skip && measure(&r[i], AB_stock, &warm))
 			return -1;
 	}
 	for (unsigned int round = 0; round < runs; round++) {
@@ -302,7 +312,7 @@ static int measure_path(const char *path, struct ab_result *r, size_t n, unsigne
 			if (ab_set_mode(path, mode))
 				return -1;
 			for (size_t i = 0; i < n && !ab_stop; i++)
-				if (measure(&r[i], mode, &r[i].s[mode][round]))
+				if (!r[i].skip && measure(&r[i], mode, &r[i].s[mode][round]))
 					return -1;
 			if (ab_stop)
 				return -1;
@@ -310,7 +320,7 @@ static int measure_path(const char *path, struct ab_result *r, size_t n, unsigne
 				runs, ab_mode_names[mode], (ab_now() - t) / 1e9);
 		}
 		for (size_t i = 0; i < n; i++)
-			r[i].runs++;
+			r[i].runs += !r[i].skip;
 	}
 	return 0;
 }
@@ -364,6 +374,10 @@ static int measure_all(const struct options *o, struct ab_host *host,
 
 		if (possible[i] && measure_path(paths[i], mine, count, o->runs))
 			return -1;
+		/* The next path is to have the machine to itself. */
+		for (size_t k = 0; k < count; k++)
+			if (mine[k].c->teardown)
+				mine[k].c->teardown(mine[k].c);
 	}
 	for (size_t i = 0; i < n; i++)
 		to_instructions(&r[i], r[i].runs);
@@ -372,7 +386,7 @@ static int measure_all(const struct options *o, struct ab_host *host,
 
 int main(int argc, char **argv)
 {
-	struct options o = { .paths = "all", .cases = "*", .runs = 5 };
+	struct options o = { .paths = "all", .runs = 5 };
 	struct ab_host host = {
 		.kernel = getenv("MMOPT_GUEST"),
 		.accel = getenv("MMOPT_ACCEL") ?: "none",
@@ -387,6 +401,8 @@ int main(int argc, char **argv)
 		return ab_churn_main(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], AB_AS_FORK))
 		return ab_fork_main(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], AB_AS_SPIN))
+		return ab_spin_main();
 	err = parse(argc, argv, &o, &host);
 	if (err)
 		return err;
@@ -397,7 +413,8 @@ int main(int argc, char **argv)
 	}
 	if (o.list) {
 		for (size_t i = 0; i < n; i++)
-			printf("%s %s %s\n", r[i].c->path, r[i].c->name, r[i].unit);
+			printf("%s %s %s%s\n", r[i].c->path, r[i].c->name, r[i].unit,
+			       r[i].c->full ? " full" : "");
 		free_results(r, n);
 		return 0;
 	}

@@ -37,21 +37,28 @@ struct ab_sample {
 	double value;		/* in the unit of the case */
 	double call_p99_us;	/* of the measured calls */
 	struct ab_churned churn;
+	double flushes;		/* of the TLB, for one call */
 	unsigned long calls;	/* of the path's operation, warm-up included */
 };
+
+#define AB_SKIP	1		/* this machine lacks what the case takes */
 
 struct ab_case {
 	const char *path;
 	const char *name;
 	const char *unit;
 	unsigned int churners;
+	bool spinner;		/* another thread runs meanwhile */
 	bool swap;		/* needs a swap device */
+	bool full;		/* only if --cases asks for it */
 	void *load;		/* of the functions below */
-	int (*setup)(const struct ab_case *c);
+	int (*setup)(const struct ab_case *c);	/* 0, -1 or AB_SKIP */
 	int (*run)(const struct ab_case *c, enum ab_mode mode, struct ab_sample *s);
+	void (*teardown)(const struct ab_case *c);
 };
 
 extern const struct ab_case ab_madvise_cases[];
+extern const struct ab_case ab_mremap_cases[];
 
 /* Each ends with an entry without a name. */
 extern const struct ab_case *const ab_suites[];
@@ -78,6 +85,7 @@ struct ab_loop {
 	void *arg;
 	unsigned int calls;		/* of one batch */
 	unsigned int ms;
+	unsigned int min;		/* batches at least; 0: as many as usual */
 	double quantile;		/* of the batches, see ab_quiet() */
 };
 
@@ -88,6 +96,7 @@ double ab_yardstick_ns(void);
 
 #define AB_AS_CHURN	"--as-churn"
 #define AB_AS_FORK	"--as-fork"
+#define AB_AS_SPIN	"--as-spin"
 
 int ab_exec(char *const argv[]);
 pid_t ab_spawn_self(const char *role, const char *arg, int *to, int *from);
@@ -100,6 +109,18 @@ struct ab_churn;
 struct ab_churn *ab_churn_start(unsigned int threads, bool elsewhere);
 int ab_churn_stop(struct ab_churn *c, struct ab_churned *got);
 int ab_churn_main(const char *threads);
+
+/* spin.c: a thread that only runs */
+
+struct ab_spin;
+
+struct ab_spin *ab_spin_start(bool elsewhere);
+int ab_spin_stop(struct ab_spin *s);
+int ab_spin_main(void);
+
+/* flush.c */
+
+int ab_count_flushes(int (*fn)(void *arg), void *arg, double *flushes);
 
 /* bystander.c: calls that are none of a path's business */
 
@@ -145,6 +166,7 @@ struct ab_result {
 	const struct ab_case *c;
 	const char *unit;
 	unsigned int runs;	/* complete ones */
+	bool skip;
 	struct ab_sample *s[AB_MODE_COUNT];
 	struct ab_counters counters;
 };

@@ -148,7 +148,7 @@ int ab_quiet(const struct ab_loop *l, double *per_call)
 	double *v = malloc(2 * QUIET_MAX * sizeof(*v)), *yard = v + QUIET_MAX;
 	uint64_t warm, end, t0, t1, t2;
 	cpu_set_t before;
-	size_t n = 0;
+	size_t n = 0, min = l->min ? l->min : QUIET_MIN;
 	int err = 0;
 
 	if (!v) {
@@ -170,7 +170,7 @@ int ab_quiet(const struct ab_loop *l, double *per_call)
 			continue;
 		v[n] = (double)(t1 - t0) / l->calls;
 		yard[n++] = (double)(t2 - t1) / YARDSTICK_CALLS;
-	} while (!err && (t2 < end || n < QUIET_MIN) && n < QUIET_MAX);
+	} while (!err && (t2 < end || n < min) && n < QUIET_MAX);
 	sched_setaffinity(0, sizeof(before), &before);
 	*per_call = ab_quantile(v, n, l->quantile) / ab_quantile(yard, n, YARDSTICK_QUANTILE);
 	free(v);

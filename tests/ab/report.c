@@ -12,7 +12,7 @@
 
 #include "ab.h"
 
-enum figure { VALUE, CALL_P99, CHURN_P99, CHURN_PER_S };
+enum figure { VALUE, CALL_P99, CHURN_P99, CHURN_PER_S, FLUSHES };
 
 static double figure(const struct ab_sample *s, enum figure f)
 {
@@ -23,6 +23,8 @@ static double figure(const struct ab_sample *s, enum figure f)
 		return s->churn.p99_us;
 	case CHURN_PER_S:
 		return s->churn.per_s;
+	case FLUSHES:
+		return s->flushes;
 	default:
 		return s->value;
 	}
@@ -49,7 +51,7 @@ static double median(const struct ab_result *r, enum ab_mode m, enum figure f)
 /* Five significant digits: enough to tell a ratio of 1.01 from 1.02. */
 static const char *number(char *buf, size_t size, double v)
 {
-	int digits = v > 0 ? 4 - (int)floor(log10(v)) : 0;
+	int digits = isfinite(v) && v > 0 ? 4 - (int)floor(log10(v)) : 0;
 
 	snprintf(buf, size, "%.*f", digits < 0 ? 0 : digits > 4 ? 4 : digits, v);
 	return buf;
@@ -73,9 +75,29 @@ static void print_range(const struct ab_result *r, enum ab_mode m)
 
 static void print_modes(const char *case_title)
 {
-	printf("%-9s %-22s %-8s", "path", case_title, "unit");
+	printf("%-9s %-26s %-8s", "path", case_title, "unit");
 	for (int m = 0; m < AB_MODE_COUNT; m++)
 		printf(" %9s", ab_mode_names[m]);
+}
+
+static bool contended(const struct ab_result *r)
+{
+	return r->c->churners || r->c->spinner;
+}
+
+static bool has(const struct ab_result *r, enum figure f)
+{
+	return r->runs && !isnan(figure(&r->s[AB_stock][0], f));
+}
+
+static void print_figure(const struct ab_result *r, enum figure f, const char *name,
+			 const char *unit)
+{
+	if (!has(r, f))
+		return;
+	printf("%-9s   %-24s %-8s", "", name, unit);
+	print_medians(r, f);
+	printf("\n");
 }
 
 static void print_contended(const struct ab_result *r, size_t n)
@@ -83,27 +105,25 @@ static void print_contended(const struct ab_result *r, size_t n)
 	bool title = false;
 
 	for (; n; n--, r++) {
-		if (!r->c->churners || !r->runs)
+		if (!contended(r) || !r->runs)
 			continue;
 		if (!title) {
-			printf("\nWhile other threads map and unmap memory (medians)\n\n");
+			printf("\nWhile other threads run, or map and unmap memory (medians)\n\n");
 			print_modes("case");
 			printf(" %9s %9s  on, min..max\n", "stock/on", "on/limit");
 			title = true;
 		}
-		printf("%-9s %-22s %-8s", r->c->path, r->c->name, r->unit);
+		printf("%-9s %-26s %-8s", r->c->path, r->c->name, r->unit);
 		print_medians(r, VALUE);
 		printf(" %8.1fx %9.2f",
 		       median(r, AB_stock, VALUE) / median(r, AB_on, VALUE),
 		       median(r, AB_on, VALUE) / median(r, AB_limit, VALUE));
 		print_range(r, AB_on);
-		printf("\n%-9s %-22s %-8s", "", "  p99 of these calls", "us");
-		print_medians(r, CALL_P99);
-		printf("\n%-9s %-22s %-8s", "", "  p99 of other threads", "us");
-		print_medians(r, CHURN_P99);
-		printf("\n%-9s %-22s %-8s", "", "  mappings of these", "1/s");
-		print_medians(r, CHURN_PER_S);
 		printf("\n");
+		print_figure(r, CALL_P99, "p99 of these calls", "us");
+		print_figure(r, CHURN_P99, "p99 of other threads", "us");
+		print_figure(r, CHURN_PER_S, "mappings of these", "1/s");
+		print_figure(r, FLUSHES, "TLB flushes", "1/call");
 	}
 }
 
@@ -112,7 +132,7 @@ static void print_quiet(const struct ab_result *r, size_t n)
 	bool title = false;
 
 	for (; n; n--, r++) {
-		if (r->c->churners || !r->runs)
+		if (contended(r) || !r->runs)
 			continue;
 		if (!title) {
 			printf("\nWith nothing to wait for (limit is stock once more)\n\n");
@@ -120,13 +140,14 @@ static void print_quiet(const struct ab_result *r, size_t n)
 			printf(" %9s %9s  on, min..max\n", "on/stock", "off/stock");
 			title = true;
 		}
-		printf("%-9s %-22s %-8s", r->c->path, r->c->name, r->unit);
+		printf("%-9s %-26s %-8s", r->c->path, r->c->name, r->unit);
 		print_medians(r, VALUE);
 		printf(" %9.3f %9.3f",
 		       median(r, AB_on, VALUE) / median(r, AB_stock, VALUE),
 		       median(r, AB_off, VALUE) / median(r, AB_stock, VALUE));
 		print_range(r, AB_on);
 		printf("\n");
+		print_figure(r, FLUSHES, "TLB flushes", "1/call");
 	}
 }
 
@@ -142,6 +163,8 @@ static struct json_object *json_number(double v)
 {
 	char buf[32];
 
+	if (isnan(v))
+		return NULL;
 	return json_object_new_double_s(v, number(buf, sizeof(buf), v));
 }
 
@@ -174,6 +197,9 @@ static struct json_object *json_result(const struct ab_result *r)
 		json_object_object_add(o, "churn_per_s",
 				       json_modes(r, CHURN_PER_S, json_object_new_object()));
 	}
+	if (has(r, FLUSHES))
+		json_object_object_add(o, "flushes_per_call",
+				       json_modes(r, FLUSHES, json_object_new_object()));
 	for (size_t i = 0; i < r->counters.n; i++)
 		json_object_object_add(counters, r->counters.c[i].key,
 				       json_object_new_int64(r->counters.c[i].value));

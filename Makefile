@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The kernel's own build reads Kbuild; this file is for people.
+
+VERSION   := $(shell sed -n 's/^\#define MMOPT_VERSION[[:space:]]*"\(.*\)"/\1/p' include/mmopt/abi.h)
+KERNELVER ?= $(shell uname -r)
+KDIR      ?= /lib/modules/$(KERNELVER)/build
+PREFIX    ?= /usr/local
+DESTDIR   ?=
+DKMS_SRC  := $(DESTDIR)/usr/src/mmopt-$(VERSION)
+
+KERNEL    ?= debian13-backports
+PATHS     ?= all
+RUNS      ?= 5
+OUT       ?= mmopt-ab.json
+
+.PHONY: help
+help:
+	@echo 'mmopt $(VERSION)'
+	@echo
+	@echo 'On a host:'
+	@echo '  dkms-install   build the module for KERNELVER ($(KERNELVER)) and keep it built, by DKMS'
+	@echo '  dkms-remove    remove every version of the module from DKMS'
+	@echo '  install        build and install the command line in PREFIX ($(PREFIX)), below DESTDIR'
+	@echo '  uninstall      remove the command line'
+	@echo
+	@echo 'For work on mmopt:'
+	@echo '  module         build the module for KERNELVER in this tree'
+	@echo '  cli            build the command line'
+	@echo '  check          static checks, unit tests and the tests that need no guest'
+	@echo '  test           every test, in guests with stock kernels too (sudo tests/run)'
+	@echo '  demo           measure mmopt in a guest (sudo tests/demo)'
+	@echo '  ab             the A/B measurement alone: KERNEL=, PATHS=, RUNS=, OUT='
+	@echo '  shell          a shell in a guest with mmopt installed: KERNEL='
+	@echo '  clean          remove what was built'
+	@echo
+	@echo 'KERNEL is debian12, debian13 or debian13-backports.'
+
+.PHONY: module
+module:
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+.PHONY: cli
+cli:
+	$(MAKE) -C userspace all
+
+.PHONY: install
+install:
+	$(MAKE) -C userspace install PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+
+.PHONY: uninstall
+uninstall:
+	$(MAKE) -C userspace uninstall PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
+
+# A version that DKMS already has is replaced, so that this can be repeated.
+.PHONY: dkms-install
+dkms-install:
+	if dkms status mmopt/$(VERSION) | grep -q .; then \
+		dkms remove mmopt/$(VERSION) --all; \
+	fi
+	rm -rf $(DKMS_SRC)
+	install -d $(DKMS_SRC)
+	cp -r Kbuild dkms.conf include module $(DKMS_SRC)
+	find $(DKMS_SRC) \( -name '*.o' -o -name '*.ko' -o -name '*.mod*' \
+		-o -name '.*.cmd' \) -delete
+	dkms add mmopt/$(VERSION)
+	dkms build mmopt/$(VERSION) -k $(KERNELVER)
+	dkms install mmopt/$(VERSION) -k $(KERNELVER)
+
+.PHONY: dkms-remove
+dkms-remove:
+	dkms status mmopt | sed -n 's,^mmopt[/ ,]*\([0-9][0-9.]*\).*,\1,p' | sort -u | \
+	while read -r version; do \
+		dkms remove mmopt/$$version --all && \
+		rm -rf /usr/src/mmopt-$$version || exit 1; \
+	done
+
+.PHONY: check
+check:
+	tests/run static unit host
+
+.PHONY: test
+test:
+	tests/run
+
+.PHONY: demo
+demo:
+	tests/demo
+
+.PHONY: ab
+ab:
+	tests/vm/guest run $(KERNEL) --timeout 3600 --get /tmp/ab.json=$(OUT) -- \
+		tests/ab/ab-run --paths $(PATHS) --runs $(RUNS) --json /tmp/ab.json
+
+.PHONY: shell
+shell:
+	tests/vm/guest shell $(KERNEL)
+
+.PHONY: clean
+clean:
+	$(MAKE) -C userspace clean
+	$(MAKE) -C tests/unit clean
+	$(MAKE) -C tests/ab clean
+	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
+	rm -rf mmopt-demo

@@ -1,0 +1,22 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0
+#
+# After all other tests: the kernel is tainted by nothing but what mmopt is.
+
+bats_load_library bats-support
+bats_load_library bats-assert
+
+@test "the kernel is tainted out-of-tree and unsigned, and nothing else" {
+	local taint allowed=0
+
+	modprobe mmopt
+	taint=$(</proc/sys/kernel/tainted)
+	# another livepatch, that a test loads
+	[ ! -e /run/mmopt-test-livepatch ] || allowed=$((1 << 15))
+	assert_equal $((taint & ~allowed)) $((1 << 12 | 1 << 13))
+}
+
+@test "the kernel says so of the module" {
+	run cat /sys/module/mmopt/taint
+	assert_output OE
+}

@@ -1,0 +1,265 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0
+#
+# With the path on, memory that moves is what it is with the path off, and the
+# TLB is flushed once for a batch.
+
+load helpers
+
+MREMAP=$MMOPT/mremap
+BATCH=67108864
+
+setup_file()
+{
+	load helpers
+	swap_on
+	thp madvise
+}
+
+teardown_file()
+{
+	load helpers
+	swap_off
+	thp always
+}
+
+setup()
+{
+	begin_test
+	require_path mremap
+}
+
+teardown()
+{
+	echo $BATCH >"$MREMAP/batch_bytes"
+	end_test
+}
+
+# The lines of a program with the path off, but observed, and on.
+compare()
+{
+	echo 1 >"$MREMAP/observe"
+	"$PROG/$1" "${@:2}" >"$BATS_TEST_TMPDIR/off"
+	assert_equal "$(stat_of mremap taken)" 0
+	assert_equal "$(stat_of mremap flushes)" 0
+	SEEN=$(stat_of mremap calls)
+	path_reset mremap
+
+	path_enable mremap
+	"$PROG/$1" "${@:2}" >"$BATS_TEST_TMPDIR/on"
+	assert_equal "$(stat_of mremap calls)" "$SEEN"
+	TAKEN=$(stat_of mremap taken)
+	assert_equal "$(stat_of mremap stock)" $((SEEN - TAKEN))
+
+	diff -u "$BATS_TEST_TMPDIR/off" "$BATS_TEST_TMPDIR/on"
+	run grep -E 'DAMAGED|apart NO' "$BATS_TEST_TMPDIR/on"
+	assert_failure
+}
+
+# How many lines of the comparison match; a comparison of nothing is none.
+lines()
+{
+	grep -cE -- "$1" "$BATS_TEST_TMPDIR/on" || :
+}
+
+# All calls seen, and all of them taken.
+all_taken()
+{
+	assert [ "$SEEN" -ge "$1" ]
+	assert_equal "$TAKEN" "$SEEN"
+}
+
+# plain MIB LAYOUT TIMES, checked for contents
+plain()
+{
+	run "$PROG/mremap_moves" plain "$@"
+	assert_success
+	assert_output "contents intact"
+}
+
+# stats TAKEN STOCK FLUSHES
+stats()
+{
+	assert_equal "$(stat_of mremap taken)" "$1"
+	assert_equal "$(stat_of mremap stock)" "$2"
+	assert_equal "$(stat_of mremap calls)" $(($1 + $2))
+	assert_equal "$(stat_of mremap flushes)" "$3"
+}
+
+@test "on: every eligible move is taken, with one flush for 64 MiB" {
+	local layout
+
+	path_enable mremap
+	for layout in aligned congruent unaligned; do
+		path_reset mremap
+		plain 64 $layout 6
+		stats 6 0 6
+	done
+	path_reset mremap
+	plain 192 aligned 2
+	stats 2 0 6
+	assert_equal "$(stat_of mremap pages)" $((2 * 192 * 256))
+}
+
+@test "off but observed: every move is stock" {
+	echo 1 >"$MREMAP/observe"
+	plain 16 aligned 4
+	plain 16 unaligned 4
+	stats 0 8 0
+	assert_equal "$(stat_of mremap pages)" 0
+}
+
+@test "off and not observed: nothing is counted" {
+	plain 16 aligned 4
+	stats 0 0 0
+}
+
+@test "moves of less than two page tables are none of ours" {
+	path_enable mremap
+	plain 2 aligned 4
+	stats 0 0 0
+	plain 4 aligned 4
+	stats 4 0 4
+}
+
+@test "batch_bytes: what a batch covers, within bounds" {
+	path_enable mremap
+	assert_equal "$(cat "$MREMAP/batch_bytes")" $BATCH
+	echo 2097152 >"$MREMAP/batch_bytes"
+	plain 64 aligned 2
+	stats 2 0 64
+	path_reset mremap
+	echo 1073741824 >"$MREMAP/batch_bytes"
+	plain 192 aligned 2
+	stats 2 0 2
+	assert_equal "$(cat "$MREMAP/batch_bytes")" 1073741824
+}
+
+@test "batch_bytes: what it refuses leaves it as it was" {
+	local bad
+
+	for bad in 0 1 2097151 1073741825 18446744073709551615 18446744073709551616 \
+		-1 '' ' ' 2M 2097152x many; do
+		run poke "$MREMAP/batch_bytes" "$bad"
+		refute_output ok
+		assert_equal "$(cat "$MREMAP/batch_bytes")" $BATCH
+	done
+}
+
+@test "kinds of memory, in all layouts" {
+	compare mremap_moves kinds
+	assert [ "$TAKEN" -ge 80 ]
+	assert_equal "$(lines '^plain .* entries same')" 10
+	assert_equal "$(lines '^swapped by half .* entries same.* Swap [1-9]')" 10
+	assert_equal "$(lines '^thp (aligned|across).* AnonHugePages 10240 ')" 4
+	assert_equal "$(lines '^collapsed aligned.* AnonHugePages 10240 ')" 2
+	assert_equal "$(lines '^shared file, collapsed aligned.* ShmemPmdMapped 10240 ')" 2
+	assert_equal "$(lines '^locked .* Locked 10240 ')" 10
+	assert_equal "$(lines 'contents intact$')" 150
+}
+
+@test "odd heads and tails" {
+	compare mremap_moves offsets
+	all_taken 64
+	assert_equal "$(lines 'contents intact$')" 64
+}
+
+@test "DONTUNMAP, FIXED, growing, shrinking and moving a part" {
+	compare mremap_moves flags
+	all_taken 25
+	assert_equal "$(lines 'keeps the old mapping: new intact, old mapped \., .* apart yes$')" 5
+	assert_equal "$(lines 'onto a mapping: intact, source unmapped$')" 5
+	assert_equal "$(lines 'grows: intact, then \., source unmapped$')" 5
+	assert_equal "$(lines 'shrinks: intact, then unmapped, source unmapped$')" 5
+	assert_equal "$(lines 'moves its middle: intact intact intact, hole unmapped$')" 5
+}
+
+@test "several VMAs at once" {
+	compare mremap_moves vmas
+	if kernel_is 7; then
+		all_taken 10
+		assert_equal "$(lines ': ok, intact intact$')" 5
+	else
+		assert_equal "$(lines ': EFAULT, intact intact$')" 5
+	fi
+}
+
+@test "pages shared with a child" {
+	compare mremap_moves forks
+	assert [ "$TAKEN" -ge 15 ]
+	assert_equal "$(lines 'child intact$')" 10
+	assert_equal "$(lines 'parent intact$')" 10
+}
+
+@test "soft-dirty bits" {
+	compare mremap_moves softdirty
+	assert_equal "$(lines '^anon aligned: before 640, after 640 ')" 1
+	assert_equal "$(lines '^anon unaligned: before 640, after 2560 ')" 1
+}
+
+@test "device memory and hugetlb pages are left to stock code" {
+	sysctl -q vm.nr_hugepages=5
+	compare mremap_moves special
+	sysctl -q vm.nr_hugepages=0
+	assert_equal "$(lines '^hugetlb: intact$')" 1
+	assert_equal "$SEEN" 2
+	assert_equal "$TAKEN" 0
+	assert_equal "$(stat_of mremap fallback_special)" 2
+}
+
+@test "userfaultfd: write-protection across moves" {
+	compare mremap_uffd wp
+	assert_equal "$TAKEN" 0
+	assert_equal "$(stat_of mremap fallback_userfaultfd)" "$SEEN"
+	assert_equal "$(lines 'events 1 .* protected ([1-9][0-9]*) then \1 ')" 6
+	assert_equal "$(lines 'events 0 .* then 0 ')" 6
+}
+
+@test "exec with 5 MiB of arguments" {
+	compare mremap_mem exec 5
+	assert_equal "$(lines '^arguments of 50.. KiB$')" 1
+	assert_equal "$SEEN" 0
+}
+
+@test "realloc doubles a buffer to 256 MiB beside another thread" {
+	path_enable mremap
+	run "$PROG/mremap_mem" realloc 28
+	remark "$output"
+	assert_success
+	assert_line intact
+	assert [ "$(stat_of mremap taken)" -gt 0 ]
+	assert_equal "$(stat_of mremap stock)" 0
+}
+
+@test "memory too short for page tables: the call fails, nothing is lost" {
+	local cgroup=/sys/fs/cgroup/mmopt-nomem mode begin='mmopt: guest job begins'
+
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir $cgroup
+	echo 0 >$cgroup/memory.swap.max
+	for mode in 0 1; do
+		echo $mode >"$MREMAP/enabled"
+		# nobody in there may be killed, so that the allocation fails
+		run sh -c "echo -1000 >/proc/self/oom_score_adj &&
+			echo \$\$ >$cgroup/cgroup.procs &&
+			exec '$PROG/mremap_mem' nomem $cgroup"
+		assert_success
+		assert_line "shift 0: ok, intact, then intact"
+		assert_line "shift 1: ENOMEM, intact, then intact"
+		assert_equal "$(dmesg | grep -c 'invoked oom-killer')" $((mode + 1))
+	done
+	wait_until 10 rmdir $cgroup
+	assert [ "$(stat_of mremap taken)" -gt 0 ]
+
+	# The OOM killer reports in the log. That alone is taken out of it, and
+	# what remains is judged here, as it is gone for those who look later.
+	dmesg | sed '/invoked oom-killer/,/no killable processes/d' >"$BATS_TEST_TMPDIR/log"
+	if grep -qF "$begin" "$BATS_TEST_TMPDIR/log"; then
+		klog_check "$begin" <"$BATS_TEST_TMPDIR/log"
+	else
+		klog_check "$KLOG_MARKER" <"$BATS_TEST_TMPDIR/log"
+	fi
+	dmesg --clear
+	echo "$begin (log cleared)" >/dev/kmsg
+	klog_mark
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mremap as programs use it, and where memory is short.
+ *
+ *   realloc LOG2        a buffer doubles up to that size, beside a thread
+ *   deposit HOW ROUNDS  huge pages move by whole entries, and the process ends;
+ *                       HOW: whole, swapped (by half), collapsed
+ *   nomem CGROUP        page tables of the new place do not fit into the cgroup:
+ *                       the call fails, and all is where it was
+ *   exec MIB            a new program with that much in its arguments
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "mremap.h"
+
+static volatile bool ending;
+
+static void *spin(void *arg)
+{
+	while (!ending)
+		;
+	return NULL;
+}
+
+static int grow(int log2)
+{
+	uint64_t *p = NULL, n = 0;
+	pthread_t thread;
+	int moves = 0;
+
+	if (pthread_create(&thread, NULL, spin, NULL))
+		die("cannot make a thread");
+	for (int i = 3; i <= log2; i++) {
+		uint64_t *was = p, words = (1UL << i) / 8;
+
+		p = realloc(p, words * 8);
+		if (!p)
+			die("realloc");
+		moves += p != was && i > 22;
+		for (uint64_t k = 0; k < n; k++) {
+			if (p[k] != k * 0x9e3779b97f4a7c15ULL) {
+				printf("DAMAGED: word %lu at 2^%d\n", k, i);
+				return 1;
+			}
+		}
+		for (; n < words; n++)
+			p[n] = n * 0x9e3779b97f4a7c15ULL;
+	}
+	ending = true;
+	pthread_join(thread, NULL);
+	printf("large moves %d\nintact\n", moves);
+	return 0;
+}
+
+static int deposit(const char *how, int rounds)
+{
+	char *a = (char *)GIB, *b = (char *)(2 * GIB);
+	size_t len = 10 * MIB, pages = len / PAGE;
+	bool collapsed = !strcmp(how, "collapsed");
+
+	map_at(a, len, collapsed ? ANON : THP);
+	tag(a, pages, 0);
+	if (collapsed && (madvise(a, len, MADV_HUGEPAGE) || madvise(a, len, MADV_COLLAPSE)))
+		die("MADV_COLLAPSE");
+	if (!collapsed && smaps_kb("AnonHugePages", a, len) != 10240)
+		die("no huge pages");
+	for (int i = 0; i < rounds; i++) {
+		if (i == rounds / 2 && !strcmp(how, "swapped") &&
+		    madvise(a, len / 2, MADV_PAGEOUT))
+			die("MADV_PAGEOUT");
+		move(a, len, len, 0, b);
+		move(b, len, len, 0, a);
+	}
+	puts(tagged(a, pages, 0) ? "intact" : "DAMAGED");
+	return !tagged(a, pages, 0);
+}
+
+/* One page in each table, so that the tables weigh as much as the pages. */
+#define SPARSE_TABLES	2048UL
+#define SPARSE_LEN	(SPARSE_TABLES * HUGE)
+
+static bool sparse_intact(const char *p)
+{
+	for (size_t i = 0; i < SPARSE_TABLES; i++)
+		if (!tagged_one(p + i * HUGE + 9 * PAGE, i))
+			return false;
+	return true;
+}
+
+static long number_in(const char *dir, const char *file)
+{
+	char path[256];
+	long n = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, file);
+	f = fopen(path, "r");
+	if (!f || fscanf(f, "%ld", &n) != 1)
+		die("%s", path);
+	fclose(f);
+	return n;
+}
+
+static void limit(const char *cgroup, const char *value)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/memory.max", cgroup);
+	write_to(path, value);
+}
+
+static int nomem(const char *cgroup, size_t shift)
+{
+	char *from = window(0) + 2 * MIB, *to = window(1) + 4 * MIB + shift, value[32], *p;
+	bool good;
+
+	map_at(from, SPARSE_LEN, ANON);
+	for (size_t i = 0; i < SPARSE_TABLES; i++)
+		tag_one(from + i * HUGE + 9 * PAGE, i);
+	snprintf(value, sizeof(value), "%lu", number_in(cgroup, "memory.current") + 2 * MIB);
+	limit(cgroup, value);
+	p = mremap(from, SPARSE_LEN, SPARSE_LEN, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	printf("shift %zu: %s,", shift / PAGE, p == MAP_FAILED ? outcome(-1) : "ok");
+	limit(cgroup, "max");
+	if (p == MAP_FAILED)
+		p = from;
+	good = sparse_intact(p);
+	printf(" %s,", good ? "intact" : "DAMAGED");
+	/* now there is room */
+	move(p, SPARSE_LEN, SPARSE_LEN, 0, p == from ? to : from);
+	p = p == from ? to : from;
+	good &= sparse_intact(p);
+	printf(" then %s\n", good ? "intact" : "DAMAGED");
+	unmap(p, SPARSE_LEN);
+	return !good;
+}
+
+/* As many arguments as fit, each a letter over and over. */
+#define ARGUMENT	(96UL << 10)
+
+static int exec_big(size_t mib)
+{
+	size_t n = mib * MIB / ARGUMENT;
+	char **argv = calloc(n + 3, sizeof(*argv));
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (!argv || setrlimit(RLIMIT_STACK, &unlimited))
+		die("setrlimit");
+	argv[0] = "mremap_mem";
+	argv[1] = "arguments";
+	for (size_t i = 0; i < n; i++) {
+		argv[i + 2] = malloc(ARGUMENT);
+		memset(argv[i + 2], 'a' + i % 26, ARGUMENT - 1);
+		argv[i + 2][ARGUMENT - 1] = '\0';
+	}
+	execv("/proc/self/exe", argv);
+	die("exec");
+}
+
+static int check_arguments(int argc, char **argv)
+{
+	size_t sum = 0;
+
+	for (int i = 2; i < argc; i++) {
+		char set[2] = { 'a' + (i - 2) % 26 };
+
+		if (strspn(argv[i], set) != ARGUMENT - 1) {
+			printf("DAMAGED: argument %d\n", i);
+			return 1;
+		}
+		sum += ARGUMENT;
+	}
+	printf("arguments of %zu KiB\nintact\n", sum >> 10);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc >= 2 && !strcmp(argv[1], "arguments"))
+		return check_arguments(argc, argv);
+	if (argc == 3 && !strcmp(argv[1], "realloc"))
+		return grow(atoi(argv[2]));
+	if (argc == 4 && !strcmp(argv[1], "deposit"))
+		return deposit(argv[2], atoi(argv[3]));
+	if (argc == 3 && !strcmp(argv[1], "nomem"))
+		return nomem(argv[2], 0) | nomem(argv[2], PAGE);
+	if (argc == 3 && !strcmp(argv[1], "exec"))
+		return exec_big(strtoul(argv[2], NULL, 10));
+	fprintf(stderr, "usage: mremap_mem realloc LOG2 | deposit HOW ROUNDS | "
+		"nomem CGROUP | exec MIB\n");
+	return 2;
+}

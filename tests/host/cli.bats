@@ -1,0 +1,238 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: GPL-2.0
+
+load helpers/mmopt
+
+VERBS='check disable enable help load stats status unload version'
+
+verbs() {
+	mmopt -j help | jq -r '.commands[].command' | sort | xargs
+}
+
+@test "the command table has these verbs" {
+	run verbs
+	assert_output "$VERBS"
+}
+
+@test "help names every verb and exits 0" {
+	run_mmopt help
+	assert_success
+	refute_stderr
+	for verb in $VERBS; do
+		assert_line --regexp "^  $verb( |\$)"
+	done
+	local all=$output
+	for form in '--help' '-h'; do
+		run_mmopt $form
+		assert_success
+		assert_output "$all"
+	done
+}
+
+@test "help of a verb shows its usage, in three ways" {
+	for verb in $VERBS; do
+		run_mmopt help "$verb"
+		assert_success
+		assert_line --index 0 --regexp "^usage: mmopt \[-j \| -p\] $verb"
+		local text=$output
+		run_mmopt "$verb" --help
+		assert_success
+		assert_output "$text"
+		run_mmopt -j help "$verb"
+		assert_success
+		assert_json '.commands[0].command' "$verb"
+	done
+	run asked
+	assert_output ''
+}
+
+@test "version of the tool and of the module" {
+	run_mmopt version
+	assert_success
+	assert_output 'mmopt 0.1.0, module not loaded'
+	run_mmopt -j --version
+	assert_success
+	assert_json '.version == "0.1.0" and .module == null'
+	tree_loaded
+	put sys/module/mmopt/version 0.2.0
+	run_mmopt version
+	assert_output 'mmopt 0.1.0, module 0.2.0'
+}
+
+@test "a verb may be shortened while it is unambiguous" {
+	tree_loaded
+	run_mmopt -j statu
+	assert_success
+	assert_json 'has("paths")'
+	run_mmopt ver
+	assert_success
+	run_mmopt stat
+	assert_failure 2
+	assert_stderr 'mmopt: stat: ambiguous command; it may be any of status, stats'
+	run_mmopt -j s
+	assert_failure 2
+	assert_json '.errors[0] | .rc == 2 and .where == "s"'
+}
+
+@test "wrong usage: exit 2, a hint, and nothing done" {
+	tree_loaded
+	tree_path madvise off
+	while IFS= read -r line; do
+		eval "set -- $line"
+		run_mmopt "$@"
+		assert_failure 2
+		assert_output ''
+		assert_message_form
+		run_mmopt -j "$@"
+		assert_failure 2
+		refute_stderr
+		assert_json '.errors | length >= 1'
+	done <<-'END'
+		nosuch
+		''
+		statuses
+		--nosuch
+		-x status
+		help nosuch
+		help load unload
+		status madvise
+		check -- -j x
+		version 1
+		unload madvise
+		status --timeout 3
+		load --timeout 3
+		enable --allow-untested madvise
+		unload --timeout
+		unload --timeout=
+		unload --timeout=-1
+		unload --timeout=1s
+		unload --timeout=99999999999999999999
+		unload --timeout=100000
+		enable
+		disable --timeout 1
+	END
+	run_mmopt
+	assert_failure 2
+	assert_message_form
+	run asked
+	assert_output ''
+}
+
+@test "options may stand before and after the verb" {
+	tree_loaded
+	tree_path madvise off
+	for args in '-j status' 'status -j' '--json status' 'status --json'; do
+		# shellcheck disable=SC2086
+		run_mmopt $args
+		assert_success
+		assert_json 'has("paths")'
+	done
+	run_mmopt -p status
+	assert_success
+	assert_json 'has("paths")'
+	[ "${#lines[@]}" -gt 5 ]
+}
+
+@test "arguments with any bytes give valid JSON" {
+	tree_loaded
+	tree_path madvise off
+	run_mmopt -j enable $'\xff\xfe' $'a"b\\' $'\033[2J' '%s%n'
+	assert_failure 2
+	assert_json '.errors | length' 4
+	run_mmopt -j $'\xff'
+	assert_failure 2
+	assert_json '.errors[0].where' '?'
+	run_mmopt -j "$(printf '%0.sx' {1..5000})"
+	assert_failure 2
+	assert_json '.errors | length' 1
+}
+
+@test "output that cannot be written is a failure" {
+	tree_loaded
+	tree_path madvise off
+	full() { mmopt "$@" >/dev/full; }
+	run --separate-stderr full status
+	assert_failure 1
+	assert_stderr 'No space left on device'
+	run --separate-stderr full -j status
+	assert_failure 1
+}
+
+@test "MMOPT_ROOT that is no folder: exit 2" {
+	MMOPT_ROOT=$MMOPT_ROOT/nosuch run_mmopt status
+	assert_failure 2
+	assert_stderr 'MMOPT_ROOT'
+	MMOPT_ROOT=$MMOPT_ROOT/nosuch run_mmopt -j status
+	assert_failure 2
+	assert_json '.errors[0].errno' ENOENT
+}
+
+@test "the man page has exactly the verbs, options and exit codes" {
+	local option
+
+	# A section of the page; in it, what is explained stands before an indentation.
+	section() {
+		sed -n "/^\.SH $1\$/,/^\.SH /p" "$MMOPT_MAN"
+	}
+	explained() {
+		section "$1" | awk '/^\.RS/ { print last } { last = $0 }' |
+			sed 's/\\f[BIR]//g; s/[ ,].*//' | sort | xargs
+	}
+
+	run explained COMMANDS
+	assert_output "$VERBS"
+	run explained OPTIONS
+	assert_output '-V -h -j -p'
+	for option in json pretty help version allow-untested timeout; do
+		grep -q -e "--$option" "$MMOPT_MAN" || fail "no --$option"
+	done
+	run bash -c "sed -n 's/^\([0-9]\)\t.*/\1/p' | xargs" < <(section 'EXIT STATUS')
+	assert_output '0 1 2 3 4'
+}
+
+# complete WORD...: what the shell offers for the last word.
+complete_words() {
+	(
+		COMPREPLY=() COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+		# shellcheck source=userspace/completions/mmopt.bash
+		. "$BATS_TEST_DIRNAME/../../userspace/completions/mmopt.bash"
+		_mmopt
+		printf '%s\n' "${COMPREPLY[@]}" | sort | xargs
+	)
+}
+
+@test "the completion has exactly the verbs, and the paths of the module" {
+	run complete_words mmopt ''
+	assert_output "$VERBS"
+	run complete_words mmopt st
+	assert_output 'stats status'
+	run complete_words mmopt -j help ''
+	assert_output "$VERBS"
+	run complete_words mmopt unload -
+	assert_output '--help --json --pretty --timeout --version'
+	run complete_words mmopt load -
+	assert_output '--allow-untested --help --json --pretty --version'
+	tree_loaded
+	tree_path madvise off
+	mmopt_path_dir=$BATS_TEST_TMPDIR/bin
+	mkdir "$mmopt_path_dir"
+	printf '#!/bin/sh\nexec %s "$@"\n' "$MMOPT" >"$mmopt_path_dir/mmopt"
+	chmod +x "$mmopt_path_dir/mmopt"
+	PATH=$mmopt_path_dir:$PATH run complete_words mmopt enable ''
+	assert_output 'all madvise'
+	PATH=$mmopt_path_dir:$PATH run complete_words mmopt stats ''
+	assert_output 'madvise'
+}
+
+@test "install and uninstall put and take the same files" {
+	local dest=$BATS_TEST_TMPDIR/dest out
+
+	out=$(dirname "$MMOPT")
+	make -s -C "$BATS_TEST_DIRNAME/../../userspace" O="$out" SANITIZE=1 DESTDIR="$dest" PREFIX=/usr install
+	[ -x "$dest/usr/sbin/mmopt" ]
+	run find "$dest" -type f -printf '%P\n'
+	assert_equal "${#lines[@]}" 3
+	make -s -C "$BATS_TEST_DIRNAME/../../userspace" O="$out" DESTDIR="$dest" PREFIX=/usr uninstall
+	run find "$dest" -type f
+	assert_output ''
+}

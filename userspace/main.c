@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mmopt.h"
+
+struct options opts = { .timeout_s = 60 };
+
+const struct command commands[] = {
+	{
+		.name = "load", .args = "[--allow-untested] [NAME=VALUE...]",
+		.summary = "load the module, with every path off",
+		.details = "\n"
+			   "  --allow-untested  let paths be enabled on an untested kernel\n"
+			   "  NAME=VALUE        a module parameter, such as enable=madvise\n",
+		.options = OPT_ALLOW_UNTESTED, .max_args = INT_MAX,
+		.run = cmd_load, .print = print_load,
+	}, {
+		.name = "unload", .args = "[--timeout SECONDS]",
+		.summary = "disable every path and remove the module",
+		.details = "\n  --timeout SECONDS  how long to wait for calls under way (60)\n"
+			   "\nWhat is on is put back if they do not end in that time.\n",
+		.options = OPT_TIMEOUT, .run = cmd_unload, .print = print_unload,
+	}, {
+		.name = "status", .args = "",
+		.summary = "show the state of every path",
+		.details = "",
+		.run = cmd_status, .print = print_status,
+	}, {
+		.name = "enable", .args = "[--timeout SECONDS] PATH...|all",
+		.summary = "switch paths on",
+		.details = "\n  all  every path that is available; the others are skipped\n",
+		.options = OPT_TIMEOUT, .max_args = INT_MAX,
+		.run = cmd_enable, .print = print_toggle,
+	}, {
+		.name = "disable", .args = "[--timeout SECONDS] PATH...|all",
+		.summary = "switch paths off",
+		.details = "\nReturns when no call is left in the path.\n"
+			   "\n  --timeout SECONDS  how long to wait for that (60)\n",
+		.options = OPT_TIMEOUT, .max_args = INT_MAX,
+		.run = cmd_disable, .print = print_toggle,
+	}, {
+		.name = "stats", .args = "[PATH...]",
+		.summary = "show what the paths have counted and timed",
+		.details = "\nHalf of the calls took less than 'p50 below'.\n",
+		.max_args = INT_MAX, .run = cmd_stats, .print = print_stats,
+	}, {
+		.name = "check", .args = "",
+		.summary = "tell whether this host fits, before anything is loaded",
+		.details = "\nExits with 0 if it fits and with 1 if there is a problem.\n",
+		.run = cmd_check, .print = print_check,
+	}, {
+		.name = "help", .args = "[COMMAND]",
+		.summary = "explain a command",
+		.details = "",
+		.max_args = 1, .run = cmd_help, .print = print_help,
+	}, {
+		.name = "version", .args = "",
+		.summary = "show the versions of this tool and of the module",
+		.details = "",
+		.run = cmd_version, .print = print_version,
+	},
+};
+
+const size_t commands_count = ARRAY_SIZE(commands);
+
+/* By name or by a prefix that only one name has. Says what is wrong if it finds none. */
+const struct command *command_find(const char *verb)
+{
+	const struct command *found = NULL;
+	bool ambiguous = false;
+	char names[256] = "";
+
+	for (size_t i = 0; i < commands_count; i++) {
+		if (!strcmp(commands[i].name, verb))
+			return &commands[i];
+		if (!*verb || strncmp(commands[i].name, verb, strlen(verb)))
+			continue;
+		ambiguous = found;
+		strcat(strcat(names, found ? ", " : ""), commands[i].name);
+		found = &commands[i];
+	}
+	if (found && !ambiguous)
+		return found;
+	if (found) {
+		fail(RC_USAGE, 0, verb, "ambiguous command");
+		fail_info("it may be any of %s", names);
+	} else {
+		fail(RC_USAGE, 0, verb, "unknown command");
+		fail_info("'mmopt help' lists them");
+	}
+	return NULL;
+}
+
+static int parse_timeout(const char *text)
+{
+	unsigned long value;
+	char *end;
+	int rc;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && value <= 86400) {
+		opts.timeout_s = (unsigned int)value;
+		return RC_OK;
+	}
+	rc = fail(RC_USAGE, 0, "--timeout", "%s is not a number of seconds", text);
+	fail_info("give a whole number from 0 to 86400");
+	return rc;
+}
+
+struct request {
+	bool help;
+	bool version;
+	unsigned int used;	/* OPT_* */
+};
+
+static int parse_options(struct request *req, int argc, char **argv)
+{
+	enum { ALLOW_UNTESTED = 256, TIMEOUT };
+	static const struct option longs[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "pretty", no_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "allow-untested", no_argument, NULL, ALLOW_UNTESTED },
+		{ "timeout", required_argument, NULL, TIMEOUT },
+		{ },
+	};
+	int c, rc = RC_OK;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":jphV", longs, NULL)) != -1) {
+		switch (c) {
+		case 'p':
+			opts.pretty = true;
+			opts.json = true;
+			break;
+		case 'j':
+			opts.json = true;
+			break;
+		case 'h':
+			req->help = true;
+			break;
+		case 'V':
+			req->version = true;
+			break;
+		case ALLOW_UNTESTED:
+			req->used |= OPT_ALLOW_UNTESTED;
+			opts.allow_untested = true;
+			break;
+		case TIMEOUT:
+			req->used |= OPT_TIMEOUT;
+			rc = rc_first(rc, parse_timeout(optarg));
+			break;
+		default:
+			rc = fail(RC_USAGE, 0, argv[optind - 1], c == ':' ?
+				  "the option needs a value" : "unknown or ambiguous option");
+			fail_info("see 'mmopt help'");
+		}
+	}
+	return rc;
+}
+
+static int refuse_extra(const struct command *cmd, const struct request *req, int argc, char **argv)
+{
+	int rc = RC_OK;
+
+	if (req->used & ~cmd->options) {
+		rc = fail(RC_USAGE, 0, cmd->name, "an option of another command was given");
+		fail_info("see 'mmopt help %s'", cmd->name);
+	} else if (argc > cmd->max_args) {
+		rc = fail(RC_USAGE, 0, cmd->name, "unexpected argument %s", argv[cmd->max_args]);
+		fail_info("see 'mmopt help %s'", cmd->name);
+	}
+	return rc;
+}
+
+static const struct command *choose(struct request *req, int *argc, char ***argv)
+{
+	const struct command *cmd = NULL;
+
+	if (req->version)
+		return command_find("version");
+	if (!*argc && req->help)
+		return command_find("help");
+	if (!*argc) {
+		fail(RC_USAGE, 0, "mmopt", "no command given");
+		fail_info("'mmopt help' lists them");
+		return NULL;
+	}
+	/* "mmopt stats --help" is "mmopt help stats" */
+	if (req->help) {
+		*argc = 1;
+		return command_find("help");
+	}
+	cmd = command_find(**argv);
+	++*argv;
+	--*argc;
+	return cmd;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *cmd = NULL;
+	struct request req = { 0 };
+	int rc;
+
+	rc = parse_options(&req, argc, argv);
+	rc = rc_first(rc, file_init());
+	argc -= optind;
+	argv += optind;
+	if (!rc) {
+		cmd = choose(&req, &argc, &argv);
+		rc = cmd ? RC_OK : RC_USAGE;
+	}
+	if (!rc && !req.help && !req.version)
+		rc = refuse_extra(cmd, &req, argc, argv);
+	if (!rc)
+		rc = cmd->run(out_doc(), req.version ? 0 : argc, argv);
+	return out_finish(cmd, rc);
+}

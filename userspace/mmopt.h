@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef MMOPT_H
+#define MMOPT_H
+
+#include <dirent.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <linux/types.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <mmopt/abi.h>
+
+#define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
+#define __printf(fmt, args) \
+	__attribute__((format \
+		       (printf, fmt, args)))
+
+#define MODULE			"mmopt"
+
+/* Exit codes, part of the interface. */
+enum rc {
+	RC_OK,
+	RC_FAILED,
+	RC_USAGE,
+	RC_NOT_LOADED,
+	RC_DENIED,
+};
+
+/* main.c */
+struct options {
+	bool json;
+	bool pretty;
+	bool allow_untested;
+	unsigned int timeout_s;
+};
+
+/* Options that only some verbs take. */
+#define OPT_ALLOW_UNTESTED	0x1
+#define OPT_TIMEOUT		0x2
+
+/*
+ * run() fills @doc, the one source of both forms of output: it is printed as
+ * it is with --json and handed to print() without.
+ */
+struct command {
+	const char *name;
+	const char *args;
+	const char *summary;
+	const char *details;
+	unsigned int options;
+	int max_args;
+	int (*run)(struct json_object *doc, int argc, char **argv);
+	void (*print)(struct json_object *doc);
+};
+
+extern struct options opts;
+extern const struct command commands[];
+extern const size_t commands_count;
+
+const struct command *command_find(const char *verb);
+
+#define VERSIONS_DIFFER \
+	"the module and this tool may be of different versions: see 'mmopt version'"
+
+/* out.c: what a verb has to say */
+typedef void (*say_fn)(const char *fmt, ...);
+
+int fail(int rc, int err, const char *where, const char *fmt, ...) __printf(4, 5);
+void fail_info(const char *fmt, ...) __printf(1, 2);
+void out_warn(const char *where, const char *fmt, ...) __printf(2, 3);
+void progress(const char *fmt, ...) __printf(1, 2);
+int rc_first(int a, int b);
+
+struct json_object *out_doc(void);
+int out_finish(const struct command *cmd, int rc);
+
+struct json_object *json_new_str(const char *text);
+void json_set(struct json_object *obj, const char *key, const char *fmt, ...) __printf(3, 4);
+void json_set_bool(struct json_object *obj, const char *key, bool value);
+void json_set_u64(struct json_object *obj, const char *key, __u64 value);
+const char *json_str(struct json_object *obj, const char *key);
+__u64 json_u64(struct json_object *obj, const char *key);
+bool json_flag(struct json_object *obj, const char *key);
+struct json_object *json_array(struct json_object *obj, const char *key);
+
+/* file.c: every access to the host's files goes through here */
+int file_init(void);
+char *file_path(char *buf, const char *fmt, ...) __printf(2, 3);
+bool file_exists(const char *fmt, ...) __printf(1, 2);
+char *file_slurp(const char *fmt, ...) __printf(1, 2);
+int file_line(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
+int file_write(const char *text, const char *fmt, ...) __printf(2, 3);
+int dir_list(struct dirent ***list, const char *fmt, ...) __printf(2, 3);
+void dir_free(struct dirent **list, int n);
+
+/* host.c: facts about the running kernel */
+const char *host_release(void);
+const char *host_machine(void);
+bool host_cmdline_has(const char *word);
+const char *host_lockdown(void);
+bool host_locked_down(void);
+bool host_sig_enforce(void);
+int host_secure_boot(void);
+bool host_headers(void);
+const char *host_headers_package(void);
+int host_debugfs(char *mount, size_t size);
+
+/* wait.c */
+extern atomic_int interrupted;
+
+void catch_signals(void);
+void timer_start(unsigned int seconds);
+void timer_stop(void);
+__u64 now_ms(void);
+void nap_ms(unsigned int ms);
+
+/* module.c: libkmod */
+struct module_info {
+	char file[PATH_MAX];
+	char version[64];
+	char release[128];
+	bool is_signed;
+	struct json_object *params;
+};
+
+enum module_fit {
+	MODULE_FITS,
+	MODULE_MISSING,
+	MODULE_OTHER_KERNEL,
+	MODULE_UNSIGNED,
+};
+
+bool module_loaded(const char *name);
+int module_find(struct module_info *info);
+void module_info_free(struct module_info *info);
+enum module_fit module_fit(say_fn say_info);
+void module_key_advice(say_fn say_info);
+int module_insert(const char *name, const char *params);
+int module_remove(const char *name);
+
+/* path.c: the paths of a loaded module */
+struct path {
+	char name[64];
+	char state[64];
+	bool untested;
+	bool was_on;
+	bool was_observed;
+	char reason[512];
+};
+
+struct path_list {
+	struct path *v;
+	size_t n;
+};
+
+enum control {
+	CONTROL_OK,
+	CONTROL_NOT_LOADED,
+	CONTROL_NO_DEBUGFS,
+	CONTROL_DENIED,
+	CONTROL_ABSENT,
+};
+
+enum control control_find(void);
+int control_open(void);
+const char *control_dir(void);
+int paths_read(struct path_list *list);
+void paths_free(struct path_list *list);
+struct path *paths_find(const struct path_list *list, const char *name);
+int paths_check_names(const struct path_list *list, int argc, char **argv);
+const char *path_summary(const char *name);
+int path_state(struct path *path);
+
+/* switch.c */
+#define PARAM_ENABLE		"/sys/module/" MODULE "/parameters/enable"
+#define PARAM_UNTESTED		"/sys/module/" MODULE "/parameters/allow_untested"
+
+int path_switch(const struct path_list *all, struct path *path, bool on, const char **via);
+bool path_is(const struct path *path, const char *state);
+bool path_observed(const struct path *path);
+int path_observe(struct path *path, bool on);
+
+/* tasks.c: who is inside of the module */
+void tasks_inside(struct json_object *tasks);
+void tasks_name(char *buf, size_t size, struct json_object *tasks);
+
+/* stats_file.c */
+#define HIST_BUCKETS	64
+
+enum hist { HIST_TAKEN, HIST_STOCK, HIST_COUNT };
+
+struct stats_counter {
+	const char *key;
+	__u64 value;
+};
+
+struct stats {
+	char *text;
+	bool has_version;
+	__u64 version;
+	struct stats_counter *counters;
+	size_t n;
+	__u64 hist[HIST_COUNT][HIST_BUCKETS];
+};
+
+int stats_parse(struct stats *stats, char *text, const char *where);
+void stats_free(struct stats *stats);
+__u64 hist_total(const __u64 *hist);
+__u64 hist_below(const __u64 *hist, unsigned int percent);
+
+/* check*.c */
+enum verdict { CHECK_OK, CHECK_NOTE, CHECK_PROBLEM };
+
+void check_item(enum verdict verdict, const char *name, const char *fmt, ...) __printf(3, 4);
+void check_info(const char *fmt, ...) __printf(1, 2);
+void check_kernel(void);
+void check_policy(void);
+void check_rivals(void);
+
+/* The verbs. */
+int cmd_load(struct json_object *doc, int argc, char **argv);
+int cmd_unload(struct json_object *doc, int argc, char **argv);
+int cmd_status(struct json_object *doc, int argc, char **argv);
+int cmd_enable(struct json_object *doc, int argc, char **argv);
+int cmd_disable(struct json_object *doc, int argc, char **argv);
+int cmd_stats(struct json_object *doc, int argc, char **argv);
+int cmd_check(struct json_object *doc, int argc, char **argv);
+int cmd_help(struct json_object *doc, int argc, char **argv);
+int cmd_version(struct json_object *doc, int argc, char **argv);
+
+void print_load(struct json_object *doc);
+void print_unload(struct json_object *doc);
+void print_status(struct json_object *doc);
+void print_toggle(struct json_object *doc);
+void print_stats(struct json_object *doc);
+void print_check(struct json_object *doc);
+void print_help(struct json_object *doc);
+void print_version(struct json_object *doc);
+
+#endif /* MMOPT_H */
