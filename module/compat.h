@@ -11,19 +11,19 @@
  * number, since each path verifies what it relies on, but it needs
  * allow_untested=1.
  */
-#define MMOPT_SERIES(a, b) (LINUX_VERSION_CODE >> 8 == KERNEL_VERSION(a, b, 0) >> 8)
+#define MMOPT_SERIES(a, b) (KERNEL_VERSION(a, b, 0) >> 8 == LINUX_VERSION_CODE >> 8)
 #define MMOPT_KERNEL_TESTED \
 	(MMOPT_SERIES(6, 1) || MMOPT_SERIES(6, 12) || MMOPT_SERIES(7, 3))
 
 /* __assign_str() lost its second argument in 6.10. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#if KERNEL_VERSION(6, 10, 0) <= LINUX_VERSION_CODE
 #define mmopt_assign_str(dst, src) __assign_str(dst)
 #else
 #define mmopt_assign_str(dst, src) __assign_str(dst, src)
 #endif
 
 /* The kernel's patching of live text, renamed in 6.16. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#if KERNEL_VERSION(6, 16, 0) <= LINUX_VERSION_CODE
 #define MMOPT_TEXT_POKE		"smp_text_poke_single"
 #else
 #define MMOPT_TEXT_POKE		"text_poke_bp"
@@ -36,19 +36,22 @@
 #define MMOPT_WALK_BTF \
 	"int (struct vm_area_struct *, long unsigned int, long unsigned int, " \
 	"const struct mm_walk_ops *, void *)"
-#define MMOPT_VECTOR_MADVISE (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
+#define MMOPT_VECTOR_MADVISE (KERNEL_VERSION(7, 0, 0) <= LINUX_VERSION_CODE)
 
 /* move_page_tables() takes a struct; before that, 6.7 added a parameter. */
-#define MMOPT_MOVE_CONTROL (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
+#define MMOPT_MOVE_CONTROL (KERNEL_VERSION(7, 0, 0) <= LINUX_VERSION_CODE)
 #define MMOPT_MOVE_PARAMS_6_1 \
 	struct vm_area_struct *old, unsigned long from, struct vm_area_struct *new, \
 	unsigned long to, unsigned long len, bool need_rmap_locks
 #define MMOPT_MOVE_ARGS_6_1(m, len) \
 	(m)->old, (m)->from, (m)->new, (m)->to, len, (m)->need_rmap_locks
+#define MMOPT_FLUSH_BTF \
+	"void (struct mm_struct *, long unsigned int, long unsigned int, " \
+	"unsigned int, bool)"
 #define MMOPT_MOVE_BTF_6_1 \
 	"long unsigned int (struct vm_area_struct *, long unsigned int, " \
 	"struct vm_area_struct *, long unsigned int, long unsigned int, bool"
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#if KERNEL_VERSION(6, 7, 0) <= LINUX_VERSION_CODE
 #define MMOPT_MOVE_PARAMS MMOPT_MOVE_PARAMS_6_1, bool for_stack
 #define MMOPT_MOVE_ARGS(m, len) MMOPT_MOVE_ARGS_6_1(m, len), false
 #define MMOPT_MOVE_BTF MMOPT_MOVE_BTF_6_1 ", bool)"

@@ -99,9 +99,7 @@ struct mmopt_path {
 
 /* Every path, in the order of the ABI; ends with NULL. */
 extern struct mmopt_path *const mmopt_paths[];
-#define X(id, what) extern struct mmopt_path mmopt_path_##id;
-MMOPT_PATHS(X)
-#undef X
+extern struct mmopt_path mmopt_path_mremap, mmopt_path_madvise;
 
 #define mmopt_for_each_path(p, i) \
 	for ((i) = 0; ((p) = mmopt_paths[i]); (i)++)

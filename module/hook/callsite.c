@@ -161,6 +161,7 @@ static int never(struct kprobe *kp, struct pt_regs *regs)
 {
 	return 0;
 }
+
 NOKPROBE_SYMBOL(never);
 
 static int reserve(struct mmopt_site *site, char *why, size_t why_len)

@@ -176,9 +176,7 @@ static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_FUNC(__pud_alloc, "int (struct mm_struct *, p4d_t *, long unsigned int)"),
 	MMOPT_WANT_FUNC(__pmd_alloc, "int (struct mm_struct *, pud_t *, long unsigned int)"),
 	MMOPT_WANT_FUNC(__pte_alloc, "int (struct mm_struct *, pmd_t *)"),
-	MMOPT_WANT_FUNC(flush_tlb_mm_range,
-			"void (struct mm_struct *, long unsigned int, long unsigned int, "
-			"unsigned int, bool)"),
+	MMOPT_WANT_FUNC(flush_tlb_mm_range, MMOPT_FLUSH_BTF),
 	MMOPT_WANT_FUNC(move_page_tables, MOVE_PROTO),
 #if MMOPT_MOVE_CONTROL
 	MMOPT_WANT_SIZE(struct pagetable_move_control),
@@ -425,7 +423,7 @@ static unsigned long move_pieces(struct move *m, unsigned long *batched)
 	unsigned long most = READ_ONCE(batch_bytes);
 	unsigned long start = m->from;
 	unsigned long len, next, done;
-	bool populated, stock;
+	bool populated, stock, other;
 	enum piece piece;
 
 	while (m->from < m->end) {
@@ -436,7 +434,8 @@ static unsigned long move_pieces(struct move *m, unsigned long *batched)
 		/* A run for stock code is bounded only to keep this loop short. */
 		while (len < m->end - m->from && len < (stock ? PUD_SIZE : most)) {
 			piece = look(m, len, &next);
-			if (stock != (piece == STOCK))
+			other = piece == STOCK;
+			if (other != stock)
 				break;
 			populated |= piece == BATCH;
 			len += next;

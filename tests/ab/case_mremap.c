@@ -30,7 +30,7 @@
 #define PAGE		(4 * KIB)
 #define HUGE		(2 * MIB)
 
-#define SMALL_MS	60
+#define SMALL_MS	40
 #define LARGE_MS	100
 #define LARGE_MIN	3		/* calls that are timed, however long they take */
 #define LARGE_NEEDS_MIB	1640

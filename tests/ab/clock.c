@@ -145,7 +145,7 @@ static void yardstick(void)
  */
 int ab_quiet(const struct ab_loop *l, double *per_call)
 {
-	double *v = malloc(2 * QUIET_MAX * sizeof(*v)), *yard = v + QUIET_MAX;
+	double *v = malloc(2 * QUIET_MAX * sizeof(*v)), *yard;
 	uint64_t warm, end, t0, t1, t2;
 	cpu_set_t before;
 	size_t n = 0, min = l->min ? l->min : QUIET_MIN;
@@ -155,6 +155,7 @@ int ab_quiet(const struct ab_loop *l, double *per_call)
 		ab_error("out of memory");
 		return -1;
 	}
+	yard = v + QUIET_MAX;
 	pin(&before);
 	warm = ab_now() + l->ms * 100000ULL;
 	end = warm + l->ms * 1000000ULL;
