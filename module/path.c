@@ -163,7 +163,9 @@ static int arm(struct mmopt_path *path, char *why, size_t why_len)
 		return err;
 	name = owned(path);
 	if (name) {
-		snprintf(why, why_len, "another livepatch or probe owns %s", name);
+		snprintf(why, why_len,
+			 "another livepatch or probe owns %s, or kernel.ftrace_enabled is 0",
+			 name);
 		return -EBUSY;
 	}
 	if (!try_module_get(THIS_MODULE))

@@ -26,7 +26,7 @@
 
 /* X(identifier, the kernel operation it makes faster) */
 #define MMOPT_PATHS(X) \
-	X(mremap, "mremap: one TLB flush for many page tables moved") \
+	X(mremap, "one TLB flush for many page tables moved") \
 	X(madvise, "MADV_COLD and MADV_PAGEOUT under per-VMA locks")
 
 /* X(identifier): the first word of the file "state" and of a status line. */

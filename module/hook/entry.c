@@ -37,6 +37,9 @@ static void notrace takeover(unsigned long ip, unsigned long parent_ip,
 	ftrace_test_recursion_unlock(bit);
 }
 
+#define CLAIM_FLAGS \
+	(FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT)
+
 static int hook(struct ftrace_ops *ops, unsigned long addr)
 {
 	int err;
@@ -71,8 +74,7 @@ int mmopt_entry_arm(struct mmopt_entry *entry, char *why, size_t why_len)
 	int err;
 
 	entry->ops.func = takeover;
-	entry->ops.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY |
-			   FTRACE_OPS_FL_PERMANENT;
+	entry->ops.flags = CLAIM_FLAGS;
 	err = hook(&entry->ops, entry->addr);
 	if (err == -EBUSY)
 		snprintf(why, why_len,
@@ -114,7 +116,9 @@ static void notrace pass(unsigned long ip, unsigned long parent_ip,
  * mmopt_entry_owned() - does another patcher own a function?
  * @symbol: the function; one that does not exist is owned by nobody
  *
- * Asks the kernel's own arbiter, by claiming the function for a moment.
+ * Asks the kernel's own arbiter, by claiming the function for a moment, during
+ * which a livepatch of it would be refused. With ftrace off there is no answer,
+ * which counts as yes.
  *
  * Context: may sleep.
  */
@@ -122,7 +126,7 @@ bool mmopt_entry_owned(const char *symbol)
 {
 	static struct ftrace_ops claim = {
 		.func = pass,
-		.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY,
+		.flags = CLAIM_FLAGS,
 	};
 	static DEFINE_MUTEX(claim_lock);
 	unsigned long addr = mmopt_ksym(symbol);

@@ -72,6 +72,7 @@
 #include "../hook/hook.h"
 #include "../ksym.h"
 #include "../path.h"
+#include "../pgtable.h"
 #include "../trace.h"
 
 enum fallback {
@@ -121,17 +122,9 @@ static const struct mmopt_tunable tunables[] = {
 };
 
 /* Prototypes of unexported functions; compared with the kernel's BTF. */
-int proto_p4d_alloc(struct mm_struct *mm, pgd_t *pgd, unsigned long addr);
-int proto_pud_alloc(struct mm_struct *mm, p4d_t *p4d, unsigned long addr);
-int proto_pmd_alloc(struct mm_struct *mm, pud_t *pud, unsigned long addr);
-int proto_pte_alloc(struct mm_struct *mm, pmd_t *pmd);
 void proto_flush(struct mm_struct *mm, unsigned long start, unsigned long end,
 		 unsigned int stride_shift, bool freed_tables);
 
-MMOPT_DEFINE_KFUNC(__p4d_alloc, proto_p4d_alloc);
-MMOPT_DEFINE_KFUNC(__pud_alloc, proto_pud_alloc);
-MMOPT_DEFINE_KFUNC(__pmd_alloc, proto_pmd_alloc);
-MMOPT_DEFINE_KFUNC(__pte_alloc, proto_pte_alloc);
 MMOPT_DEFINE_KFUNC(flush_tlb_mm_range, proto_flush);
 
 #if MMOPT_MOVE_CONTROL
@@ -161,10 +154,6 @@ unsigned long proto_move(MMOPT_MOVE_PARAMS);
 MMOPT_DEFINE_KFUNC(move_page_tables, proto_move);
 
 static const struct mmopt_kfunc funcs[] = {
-	MMOPT_KFUNC(__p4d_alloc),
-	MMOPT_KFUNC(__pud_alloc),
-	MMOPT_KFUNC(__pmd_alloc),
-	MMOPT_KFUNC(__pte_alloc),
 	MMOPT_KFUNC(flush_tlb_mm_range),
 	MMOPT_KFUNC_PAST(move_page_tables),
 };
@@ -172,10 +161,6 @@ static const struct mmopt_kfunc funcs[] = {
 #define CONTROL(member) MMOPT_WANT_MEMBER(struct pagetable_move_control, member)
 
 static const struct mmopt_btf_want want[] = {
-	MMOPT_WANT_FUNC(__p4d_alloc, "int (struct mm_struct *, pgd_t *, long unsigned int)"),
-	MMOPT_WANT_FUNC(__pud_alloc, "int (struct mm_struct *, p4d_t *, long unsigned int)"),
-	MMOPT_WANT_FUNC(__pmd_alloc, "int (struct mm_struct *, pud_t *, long unsigned int)"),
-	MMOPT_WANT_FUNC(__pte_alloc, "int (struct mm_struct *, pmd_t *)"),
 	MMOPT_WANT_FUNC(flush_tlb_mm_range, MMOPT_FLUSH_BTF),
 	MMOPT_WANT_FUNC(move_page_tables, MOVE_PROTO),
 #if MMOPT_MOVE_CONTROL
@@ -206,48 +191,6 @@ static unsigned long move_stock(const struct move *m, unsigned long len)
 #else
 	return static_call(k_move_page_tables)(MMOPT_MOVE_ARGS(m, len));
 #endif
-}
-
-/* The PUD entry of an address, or NULL if the tables above it are not there. */
-static pud_t *find_pud(struct mm_struct *mm, unsigned long addr)
-{
-	pgd_t *pgd = pgd_offset(mm, addr);
-	p4d_t *p4d;
-
-	if (pgd_none(*pgd) || pgd_bad(*pgd))
-		return NULL;
-	p4d = p4d_offset(pgd, addr);
-	if (p4d_none(*p4d) || p4d_bad(*p4d))
-		return NULL;
-	return pud_offset(p4d, addr);
-}
-
-static pmd_t *find_pmd(struct mm_struct *mm, unsigned long addr)
-{
-	pud_t *pud = find_pud(mm, addr);
-
-	return pud && pud_present(*pud) && !pud_leaf(*pud) ? pmd_offset(pud, addr) : NULL;
-}
-
-/* The PMD entry, with the tables above it made. NULL if memory is short. */
-static pmd_t *make_pmd(struct mm_struct *mm, unsigned long addr)
-{
-	pgd_t *pgd = pgd_offset(mm, addr);
-	p4d_t *p4d;
-	pud_t *pud;
-
-	if (pgtable_l5_enabled() && pgd_none(*pgd) &&
-	    static_call(k___p4d_alloc)(mm, pgd, addr))
-		return NULL;
-	p4d = p4d_offset(pgd, addr);
-	if (p4d_none(*p4d) && static_call(k___pud_alloc)(mm, p4d, addr))
-		return NULL;
-	pud = pud_offset(p4d, addr);
-	if (pud_none(*pud) && static_call(k___pmd_alloc)(mm, pud, addr))
-		return NULL;
-	if (pud_leaf(*pud))
-		return NULL;
-	return pmd_offset(pud, addr);
 }
 
 static bool is_table(pmd_t pmd)
@@ -291,7 +234,7 @@ static enum piece look(const struct move *m, unsigned long at, unsigned long *le
 {
 	unsigned long from = m->from + at, to = m->to + at;
 	struct mm_struct *mm = m->old->vm_mm;
-	pud_t *pud = find_pud(mm, from);
+	pud_t *pud = mmopt_find_pud(mm, from);
 	pmd_t entry, *new;
 
 	*len = hole(m, at, NULL);
@@ -308,14 +251,34 @@ static enum piece look(const struct move *m, unsigned long at, unsigned long *le
 	*len = extent(m, at);
 	if (!is_table(entry) || (congruent(m) && *len < PMD_SIZE))
 		return STOCK;
-	new = make_pmd(mm, to);
+	new = mmopt_make_pmd(mm, to);
 	if (!new)
 		return STOCK;
 	if (congruent(m))
 		return pmd_none(*new) ? BATCH : STOCK;
-	if (pmd_none(*new) && static_call(k___pte_alloc)(mm, new))
+	if (pmd_none(*new) && mmopt_make_ptes(mm, new))
 		return STOCK;
 	return is_table(*new) ? BATCH : STOCK;
+}
+
+/*
+ * The lock of the new entry's table, with the old one's held. They are the same
+ * in one PMD table, and for all tables of a kernel that does not split them.
+ */
+static void lock_second(spinlock_t *old, spinlock_t *new) __acquires(new)
+{
+	if (new != old)
+		spin_lock_nested(new, SINGLE_DEPTH_NESTING);
+	else
+		__acquire(new);
+}
+
+static void unlock_second(spinlock_t *old, spinlock_t *new) __releases(new)
+{
+	if (new != old)
+		spin_unlock(new);
+	else
+		__release(new);
 }
 
 static bool move_pmd(struct mm_struct *mm, pmd_t *old, pmd_t *new)
@@ -325,14 +288,12 @@ static bool move_pmd(struct mm_struct *mm, pmd_t *old, pmd_t *new)
 	pmd_t pmd = *old;
 	bool table = is_table(pmd) && pmd_none(*new);
 
-	if (new_ptl != old_ptl)
-		spin_lock_nested(new_ptl, SINGLE_DEPTH_NESTING);
+	lock_second(old_ptl, new_ptl);
 	if (table) {
 		pmd_clear(old);
 		pmd_populate(mm, new, pmd_pgtable(pmd));
 	}
-	if (new_ptl != old_ptl)
-		spin_unlock(new_ptl);
+	unlock_second(old_ptl, new_ptl);
 	spin_unlock(old_ptl);
 	return table || pmd_none(pmd);
 }
@@ -357,9 +318,7 @@ static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
 	old_ptl = pte_lockptr(mm, old);
 	new_ptl = pte_lockptr(mm, new);
 	spin_lock(old_ptl);
-	/* The same where page table locks are not split. */
-	if (new_ptl != old_ptl)
-		spin_lock_nested(new_ptl, SINGLE_DEPTH_NESTING);
+	lock_second(old_ptl, new_ptl);
 	old_pte = pte_offset_kernel(old, from);
 	new_pte = pte_offset_kernel(new, to);
 	for (; from < end; from += PAGE_SIZE, to += PAGE_SIZE, old_pte++, new_pte++) {
@@ -368,8 +327,7 @@ static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
 		pte = ptep_get_and_clear(mm, from, old_pte);
 		set_pte_at(mm, to, new_pte, soft_dirty(pte));
 	}
-	if (new_ptl != old_ptl)
-		spin_unlock(new_ptl);
+	unlock_second(old_ptl, new_ptl);
 	spin_unlock(old_ptl);
 	return true;
 }
@@ -393,13 +351,13 @@ static unsigned long move_batch(const struct move *m, unsigned long len)
 		down_write(&anon_vma->root->rwsem);
 	for (at = 0; at < len; at += step) {
 		cond_resched();
-		old = find_pmd(mm, m->from + at);
+		old = mmopt_find_pmd(mm, m->from + at);
 		if (!old || pmd_none(READ_ONCE(*old))) {
 			step = hole(m, at, old);
 			continue;
 		}
 		step = extent(m, at);
-		new = find_pmd(mm, m->to + at);
+		new = mmopt_find_pmd(mm, m->to + at);
 		if (!new)
 			break;
 		moved = congruent(m) ? move_pmd(mm, old, new) :
@@ -546,7 +504,9 @@ static int mremap_probe(struct mmopt_path *path, char *why, size_t why_len)
 	int err;
 
 	entry.addr = mmopt_ksym(entry.symbol);
-	err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);
+	err = mmopt_pgtable_init(why, why_len);
+	if (!err)
+		err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);
 	if (!err)
 		err = mmopt_verify(want, ARRAY_SIZE(want), why, why_len);
 	return err ?: mmopt_drain_init(&entry.drain);

@@ -278,15 +278,19 @@ static int mremap_run(const struct ab_case *c, enum ab_mode mode, struct ab_samp
 	struct memory *m = memory_of(l);
 	struct ab_spin *spin = NULL;
 	struct moves v = { .m = m };
+	bool make = !m->at || !fits(m, l);
 	int err;
 
-	if ((!m->at || !fits(m, l)) && populate(m, l, c->name))
+	if (make && populate(m, l, c->name))
 		return -1;
 	for (int i = 0; i < 2; i++)
 		v.to[i] = m->window + place[l->layout][i];
 	/* By way of a third place: those of different layouts overlap. */
 	if (m->at != v.to[0] && m->at != v.to[1] &&
 	    (move_to(m, m->window + BETWEEN) || move_to(m, v.to[0])))
+		return -1;
+	/* The first of a kind may be unlike all that follow: it splits entries. */
+	if (make && (move(&v) || move(&v)))
 		return -1;
 	if (c->spinner) {
 		spin = ab_spin_start(mode == AB_limit);

@@ -96,7 +96,8 @@ churned()
 	assert_failure
 	run timeout 60 mmopt disable --timeout 2 madvise
 	assert_failure
-	assert_output --partial draining
+	assert_output --partial "under way"
+	assert_output --partial "adviser ("
 	run timeout 60 mmopt unload --timeout 2
 	assert_failure
 	assert_output --partial "under way"

@@ -6,7 +6,7 @@
 
 load helpers
 
-SECONDS_EACH=${MMOPT_SECONDS:-3}
+SECONDS_EACH=${MMOPT_SECONDS:-2}
 
 setup_file()
 {
@@ -66,10 +66,10 @@ took()
 }
 
 @test "writers, and another process has the pages swapped out" {
-	race reclaim anon aligned 8
-	race reclaim anon unaligned 8
-	race reclaim thp unaligned 8
-	race reclaim shared aligned 8
+	race reclaim anon aligned 4
+	race reclaim anon unaligned 4
+	race reclaim thp unaligned 4
+	race reclaim shared aligned 4
 	took
 }
 

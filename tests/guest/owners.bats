@@ -37,6 +37,7 @@ foreign_end()
 	fi
 	[ ! -d /sys/module/mmopt_test_livepatch ] || rmmod mmopt_test_livepatch
 	[ ! -d /sys/module/mmopt_test_probe ] || rmmod mmopt_test_probe
+	[ ! -d "$TRACING/events/kprobes" ] || echo 0 >"$TRACING/events/kprobes/enable"
 	echo >"$TRACING/kprobe_events"
 }
 

@@ -7,7 +7,6 @@ load helpers/mmopt
 stats() {
 	tree_loaded
 	tree_path madvise on
-	rm "$MMOPT_ROOT/sys/kernel/debug/mmopt/madvise/stats"
 	put sys/kernel/debug/mmopt/madvise/stats "$@"
 }
 
@@ -41,7 +40,6 @@ stats() {
 		[ "${#keys[@]}" -ge 7 ]
 		tree_loaded
 		tree_path "$path" on
-		rm "$MMOPT_ROOT/sys/kernel/debug/mmopt/$path/stats"
 		put "sys/kernel/debug/mmopt/$path/stats" 'v: 1' "${keys[@]/%/ 7}"
 		run_mmopt stats "$path"
 		assert_success

@@ -37,7 +37,7 @@ char *map_at(char *at, size_t len, enum kind kind)
 	char *p;
 
 	if (kind == ANON || kind == THP) {
-		flags |= MAP_ANONYMOUS;
+		flags |= MAP_ANONYMOUS | MAP_NORESERVE;
 	} else {
 		fd = memfd_create("mremap", MFD_CLOEXEC);
 		if (fd < 0 || ftruncate(fd, len))

@@ -5,8 +5,9 @@
  *   realloc LOG2        a buffer doubles up to that size, beside a thread
  *   deposit HOW ROUNDS  huge pages move by whole entries, and the process ends;
  *                       HOW: whole, swapped (by half), collapsed
- *   nomem CGROUP        page tables of the new place do not fit into the cgroup:
- *                       the call fails, and all is where it was
+ *   nomem CGROUP SHIFT  moves by SHIFT pages across page tables, new ones of
+ *                       which do not fit into the cgroup that it is in: the call
+ *                       fails, and all is where it was
  *   exec MIB            a new program with that much in its arguments
  */
 #define _GNU_SOURCE
@@ -117,9 +118,10 @@ static void limit(const char *cgroup, const char *value)
 	write_to(path, value);
 }
 
-static int nomem(const char *cgroup, size_t shift)
+static int nomem(const char *cgroup, size_t pages)
 {
-	char *from = window(0) + 2 * MIB, *to = window(1) + 4 * MIB + shift, value[32], *p;
+	char *from = window(0) + 2 * MIB, *to = window(1) + 4 * MIB + pages * PAGE;
+	char value[32], *p;
 	bool good;
 
 	map_at(from, SPARSE_LEN, ANON);
@@ -128,7 +130,7 @@ static int nomem(const char *cgroup, size_t shift)
 	snprintf(value, sizeof(value), "%lu", number_in(cgroup, "memory.current") + 2 * MIB);
 	limit(cgroup, value);
 	p = mremap(from, SPARSE_LEN, SPARSE_LEN, MREMAP_MAYMOVE | MREMAP_FIXED, to);
-	printf("shift %zu: %s,", shift / PAGE, p == MAP_FAILED ? outcome(-1) : "ok");
+	printf("%s,", p == MAP_FAILED ? outcome(-1) : "ok");
 	limit(cgroup, "max");
 	if (p == MAP_FAILED)
 		p = from;
@@ -190,11 +192,11 @@ int main(int argc, char **argv)
 		return grow(atoi(argv[2]));
 	if (argc == 4 && !strcmp(argv[1], "deposit"))
 		return deposit(argv[2], atoi(argv[3]));
-	if (argc == 3 && !strcmp(argv[1], "nomem"))
-		return nomem(argv[2], 0) | nomem(argv[2], PAGE);
+	if (argc == 4 && !strcmp(argv[1], "nomem"))
+		return nomem(argv[2], strtoul(argv[3], NULL, 10));
 	if (argc == 3 && !strcmp(argv[1], "exec"))
 		return exec_big(strtoul(argv[2], NULL, 10));
 	fprintf(stderr, "usage: mremap_mem realloc LOG2 | deposit HOW ROUNDS | "
-		"nomem CGROUP | exec MIB\n");
+		"nomem CGROUP SHIFT | exec MIB\n");
 	return 2;
 }

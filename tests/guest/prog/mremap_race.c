@@ -157,6 +157,7 @@ static void reclaim(void)
 		if (syscall(SYS_process_madvise, pidfd, &range[i], 1, MADV_PAGEOUT, 0) < 0 &&
 		    errno != ENOMEM)
 			die("process_madvise");
+	usleep(1000);
 }
 
 static void compact(void)
@@ -168,6 +169,7 @@ static void cut(void)
 {
 	if (ftruncate(fd, len / 2 + PAGE) || ftruncate(fd, len))
 		die("ftruncate");
+	usleep(1000);		/* or nobody else gets at the file */
 }
 
 static void retract(void)
@@ -212,7 +214,7 @@ static void look_for_stale(char *p)
 {
 	for (size_t i = 0; i < pages; i++)
 		p[i * PAGE + STALE] = 0x11;
-	for (int turn = 0; turn < 3; turn++)
+	for (int turn = 0; turn < (adversary == RECLAIM ? 1 : 3); turn++)
 		for (size_t i = 0; i < pages; i++)
 			if (*(volatile char *)(p + i * PAGE + STALE) != 0x11)
 				damaged("stale write", i, p[i * PAGE + STALE] & 0xff, 0x11);

@@ -13,6 +13,7 @@ put() {
 
 	shift
 	mkdir -p "${file%/*}"
+	rm -f "$file"	# it may be read-only
 	printf '%s\n' "$@" >"$file"
 }
 
