@@ -78,20 +78,21 @@ int mmopt_path_describe(struct mmopt_path *path, char *buf, size_t len)
 	return n;
 }
 
-/* Caller holds path->lock. On failure the path stays armed, "draining". */
+/* Caller holds path->lock. On failure the path goes on holding the module. */
 static int disarm(struct mmopt_path *path)
 {
 	char why[MMOPT_REASON_LEN] = "";
 	int err;
 
-	if (!path->armed)
+	if (!path->held)
 		return 0;
 	err = path->ops->disarm(path, why, sizeof(why));
+	path->armed = false;
 	if (err) {
 		set_state(path, MMOPT_STATE_draining, why);
 		return err;
 	}
-	path->armed = false;
+	path->held = false;
 	module_put(THIS_MODULE);
 	return 0;
 }
@@ -168,13 +169,16 @@ static int arm(struct mmopt_path *path, char *why, size_t why_len)
 			 name);
 		return -EBUSY;
 	}
-	if (!try_module_get(THIS_MODULE))
+	if (!path->held && !try_module_get(THIS_MODULE))
 		return -ENODEV;
 	err = path->ops->arm(path, why, why_len);
-	if (err)
+	if (err && !path->held)
 		module_put(THIS_MODULE);
-	path->armed = !err;
-	return err;
+	if (err)
+		return err;
+	path->armed = true;
+	path->held = true;
+	return 0;
 }
 
 static int enable(struct mmopt_path *path)
@@ -187,7 +191,7 @@ static int enable(struct mmopt_path *path)
 		path->ops->on(path);
 		path->enabled = true;
 		set_state(path, MMOPT_STATE_on, NULL);
-	} else if (why[0]) {
+	} else if (why[0] && !path->held) {
 		/* It says why it stays off until it is switched again. */
 		set_state(path, MMOPT_STATE_off, why);
 		pr_warn("%s stays off: %s\n", path->name, why);

@@ -70,11 +70,12 @@ struct mmopt_tunable {
  * @bypassed:  kernel functions that do not run when a call is taken, ends with
  *             NULL: if another patcher owns one, the path must not be on
  * @stats:     counters and histograms
- * @lock:      serialises switching; protects @enabled, @observe, @armed
+ * @lock:      serialises switching; protects @enabled, @observe, @armed,
+ *             @held
  * @enabled:   hooks take calls
  * @observe:   hooks stay armed while the path is off
- * @armed:     hooks are in the text, or calls are still in them; the module
- *             cannot be removed meanwhile
+ * @armed:     hooks are in the text
+ * @held:      they are, or calls are still in them: the module cannot go
  * @state:     what the file "state" says; read without lock
  * @say:       protects @reason
  * @reason:    why unavailable or tripped
@@ -91,6 +92,7 @@ struct mmopt_path {
 	bool enabled;
 	bool observe;
 	bool armed;
+	bool held;
 	enum mmopt_state state;
 	spinlock_t say; /* the reason */
 	char reason[MMOPT_REASON_LEN];
