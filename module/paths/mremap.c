@@ -224,11 +224,12 @@ static unsigned long extent(const struct move *m, unsigned long at)
 	return min3(up_to(from, PMD_SIZE), up_to(to, PMD_SIZE), m->end - from);
 }
 
-enum piece { HOLE, BATCH, STOCK };
+enum piece { HOLE, BATCH, STOCK, NOMEM };
 
 /*
  * Who moves what is at @at, and how much of it: @len. For a batch the tables of
- * the destination are made; where memory is short, stock code finds out too.
+ * the destination are made. If they cannot be, the move ends there, as stock's
+ * does: asking again would only call the OOM killer once more.
  */
 static enum piece look(const struct move *m, unsigned long at, unsigned long *len)
 {
@@ -253,11 +254,11 @@ static enum piece look(const struct move *m, unsigned long at, unsigned long *le
 		return STOCK;
 	new = mmopt_make_pmd(mm, to);
 	if (!new)
-		return STOCK;
+		return NOMEM;
 	if (congruent(m))
 		return pmd_none(*new) ? BATCH : STOCK;
 	if (pmd_none(*new) && mmopt_make_ptes(mm, new))
-		return STOCK;
+		return NOMEM;
 	return is_table(*new) ? BATCH : STOCK;
 }
 
@@ -387,13 +388,15 @@ static unsigned long move_pieces(struct move *m, unsigned long *batched)
 	while (m->from < m->end) {
 		cond_resched();
 		piece = look(m, 0, &len);
+		if (piece == NOMEM)
+			break;
 		stock = piece == STOCK;
 		populated = piece == BATCH;
 		/* A run for stock code is bounded only to keep this loop short. */
 		while (len < m->end - m->from && len < (stock ? PUD_SIZE : most)) {
 			piece = look(m, len, &next);
 			other = piece == STOCK;
-			if (other != stock)
+			if (piece == NOMEM || other != stock)
 				break;
 			populated |= piece == BATCH;
 			len += next;

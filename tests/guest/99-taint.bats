@@ -3,8 +3,7 @@
 #
 # After all other tests: the kernel is tainted by nothing but what mmopt is.
 
-bats_load_library bats-support
-bats_load_library bats-assert
+load helpers
 
 @test "the kernel is tainted out-of-tree and unsigned, and nothing else" {
 	local taint allowed=0

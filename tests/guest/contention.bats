@@ -31,41 +31,35 @@ locked()
 	trace_end
 }
 
-# With churners in the same process; options for the adviser.
-without_lock()
-{
-	talk "$PROG/advise" "$@"
-	# first faults of the thread's own stack and of its program
-	tell "run 2" "calls 2"
+@test "COLD and PAGEOUT with 16 churners take no mmap_lock" {
+	local options
 
-	locked
-	remark "off: $CALLS calls asked for mmap_lock $LOCKED times"
-	assert [ "$LOCKED" -ge "$CALLS" ]
+	for options in "-a cold" "-a pageout" "-a both -v 64"; do
+		# shellcheck disable=SC2086 # words
+		talk "$PROG/advise" -c 16 $options
+		# first faults of the thread's own stack and of its program
+		tell "run 2" "calls 2"
 
-	path_enable madvise
-	path_reset madvise
-	locked
-	assert_equal "$LOCKED" 0
-	assert_equal "$(stat_of madvise taken)" "$CALLS"
-	assert_equal "$(stat_of madvise stock)" 0
-	talk_close
-	grep -x intact <<<"$WORDS"
-}
+		locked
+		remark "$options, off: $CALLS calls asked for mmap_lock $LOCKED times"
+		assert [ "$LOCKED" -ge "$CALLS" ]
 
-@test "COLD with 16 churners takes no mmap_lock" {
-	without_lock -a cold -c 16
-}
-
-@test "PAGEOUT with 16 churners takes no mmap_lock" {
-	without_lock -a pageout -c 16
-}
-
-@test "COLD and PAGEOUT over 64 VMAs with 16 churners take no mmap_lock" {
-	without_lock -a both -c 16 -v 64
+		path_enable madvise
+		path_reset madvise
+		locked
+		assert_equal "$LOCKED" 0
+		assert_equal "$(stat_of madvise taken)" "$CALLS"
+		assert_equal "$(stat_of madvise stock)" 0
+		talk_close
+		grep -x intact <<<"$WORDS"
+		path_disable madvise
+	done
 }
 
 @test "a large adviser leaves mmap_lock to those who map, unmap and ask" {
-	CALLS=6 
+	local state
+
+	CALLS=6
 	for state in off on; do
 		[ $state = off ] || path_enable madvise
 		path_reset madvise

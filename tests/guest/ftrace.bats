@@ -22,7 +22,6 @@ teardown()
 
 teardown_file()
 {
-	load helpers
 	mmopt_load
 }
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0
-# guest-append: mmopt.lockdown_test
+# guest-append: guest=lockdown
 #
 # Lockdown comes while mmopt is loaded. It cannot be undone, so that these tests
-# have a guest of their own: the word above, which nobody reads, makes it one.
+# have a guest of their own: the option above, which nobody reads, makes it one.
 
 load helpers
 

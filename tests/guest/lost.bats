@@ -20,7 +20,6 @@ teardown()
 
 teardown_file()
 {
-	load helpers
 	mmopt_load
 }
 
@@ -35,69 +34,61 @@ needed()
 }
 
 @test "without a symbol that it needs, the path is unavailable and names it" {
-	local symbol
+	local symbol state
 
 	require_path madvise
-	mmopt_unload
+	rmmod mmopt
 	for symbol in $(needed); do
 		modprobe mmopt hide="$symbol"
-		run path_state madvise
-		assert_output --regexp "^unavailable: .*\b$symbol\b"
+		state=$(<"$ADVICE/state")
+		assert_regex "$state" "^unavailable: .*\b$symbol\b"
 		run poke "$ADVICE/enabled" 1
 		assert_output EOPNOTSUPP
-		mmopt_unload
+		rmmod mmopt
 	done
 }
 
 @test "without a symbol that some kernels lack, the path is available" {
-	local symbol
-
 	require_path madvise
+	rmmod mmopt
+	modprobe mmopt hide=io_madvise
+	path_enable madvise
+	run "$PROG/advise" <<<"run 3"
+	assert_line "calls 3"
+	assert_equal "$(stat_of madvise taken)" 3
 	mmopt_unload
-	for symbol in io_madvise __ia32_sys_madvise; do
-		modprobe mmopt hide=$symbol
-		path_enable madvise
-		run "$PROG/advise" <<<"run 3"
-		assert_line "calls 3"
-		assert_equal "$(stat_of madvise taken)" 3
-		mmopt_unload
-	done
+	modprobe mmopt hide=__ia32_sys_madvise
+	assert_equal "$(<"$ADVICE/state")" off
 }
 
-@test "without BTF, decoder, text patching or symbol table every path is unavailable" {
+@test "without what all paths need, every path is unavailable" {
 	local symbol path
 
 	for symbol in __start_BTF insn_decode text_mutex kallsyms_lookup_size_offset; do
 		modprobe mmopt hide=$symbol
 		for path in $(mmopt_paths); do
-			run path_state "$path"
-			assert_output --regexp '^unavailable: .+'
+			assert_regex "$(<"$MMOPT/$path/state")" '^unavailable: .+'
 			run poke "$MMOPT/$path/enabled" 1
 			assert_output EOPNOTSUPP
 		done
-		mmopt_unload
+		rmmod mmopt
 	done
 }
 
-@test "what one path needs is not missed by the others" {
-	modprobe mmopt
-	path_is_available mremap || skip "mremap: $(path_state mremap)"
-	mmopt_unload
-	modprobe mmopt hide=do_madvise
-	assert_equal "$(path_state_word madvise)" unavailable
-	assert_equal "$(path_state mremap)" off
-	mmopt_unload
-	modprobe mmopt hide=move_page_tables
-	assert_equal "$(path_state_word mremap)" unavailable
-	mmopt_unload
-}
-
-@test "a hidden symbol that nobody needs changes nothing" {
+@test "what one path needs is not missed by the others, and a name that nobody needs by none" {
 	local before
 
 	modprobe mmopt
 	before=$(<"$MMOPT/status")
-	mmopt_unload
+	rmmod mmopt
 	modprobe mmopt hide=no_such_symbol
 	assert_equal "$(<"$MMOPT/status")" "$before"
+	rmmod mmopt
+	modprobe mmopt hide=do_madvise
+	assert_equal "$(path_state_word madvise)" unavailable
+	assert_equal "$(grep -v '^madvise ' "$MMOPT/status")" "$(grep -v '^madvise ' <<<"$before")"
+	rmmod mmopt
+	modprobe mmopt hide=move_page_tables
+	assert_equal "$(path_state_word mremap)" unavailable
+	assert_equal "$(grep -v '^mremap ' "$MMOPT/status")" "$(grep -v '^mremap ' <<<"$before")"
 }

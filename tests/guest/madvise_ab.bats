@@ -18,7 +18,6 @@ teardown()
 
 teardown_file()
 {
-	load helpers
 	swap_off
 }
 
@@ -48,25 +47,27 @@ timed()
 	assert_equal "$(stat_of madvise pages)" $((300 * 64))
 	assert_equal "$(timed taken)" 300
 	assert_equal "$(timed stock)" 0
-}
 
-@test "on: a range of 16 VMAs is one call" {
-	path_enable madvise
+	# a range of many VMAs is one call
+	path_reset madvise
 	run "$PROG/advise" -k 256 -v 16 <<<"run 50"
 	assert_line "calls 50"
 	assert_line intact
 	counters 50 0
 	assert_equal "$(stat_of madvise pages)" $((50 * 64))
-}
 
-@test "on: advice that is not ours is not counted" {
-	path_enable madvise
+	# advice that is not ours is not counted
+	path_reset madvise
 	run "$PROG/advise" -a other <<<"run 100"
 	assert_line "calls 100"
 	counters 0 0
 }
 
-@test "off but observed: every call is stock" {
+@test "off: every call is stock, and counted while observed" {
+	run "$PROG/advise" <<<"run 50"
+	assert_line "calls 50"
+	counters 0 0
+
 	echo 1 >"$ADVICE/observe"
 	run "$PROG/advise" -k 256 -v 4 <<<"run 300"
 	assert_line "calls 300"
@@ -77,23 +78,12 @@ timed()
 	assert_equal "$(timed taken)" 0
 }
 
-@test "off and not observed: nothing is counted" {
-	run "$PROG/advise" <<<"run 50"
-	assert_line "calls 50"
-	counters 0 0
-	path_enable madvise
-	path_disable madvise
-	run "$PROG/advise" <<<"run 50"
-	assert_line "calls 50"
-	counters 0 0
-}
-
 @test "observe survives on and off, and off survives observe" {
 	echo 1 >"$ADVICE/observe"
 	path_enable madvise
 	"$PROG/advise" <<<"run 10" >/dev/null
 	path_disable madvise
-	assert_equal "$(cat "$ADVICE/observe")" 1
+	assert_equal "$(<"$ADVICE/observe")" 1
 	"$PROG/advise" <<<"run 20" >/dev/null
 	counters 10 20
 	echo 0 >"$ADVICE/observe"
@@ -101,29 +91,23 @@ timed()
 	counters 10 20
 }
 
-@test "each reason for a fallback, once provoked, is counted once" {
+@test "each reason for a fallback, once provoked, is counted once and traced" {
 	local reason expected
 
 	path_enable madvise
 	for reason in remote_mm vma_lock userfaultfd; do
 		path_reset madvise
+		trace_begin 'path == "madvise"' mmopt/mmopt_fallback
 		run "$PROG/fallback" $reason
 		assert_success
 		expected=$output
+		echo 0 >"$TRACING/tracing_on"
+		assert_equal "$(traced mmopt_fallback)" "$expected"
+		grep -q "mmopt_fallback: path=madvise $reason" "$TRACING/trace"
 		assert_equal "$(stat_of madvise fallback_$reason)" "$expected"
 		assert_equal "$(stat_of madvise stock)" "$expected"
 		assert_equal "$(stat_of madvise taken)" 0
 		assert_equal "$(awk '/^fallback_/ { n += $2 } END { print n }' "$ADVICE/stats")" \
 			"$expected"
 	done
-}
-
-@test "a fallback is told to those who trace it" {
-	path_enable madvise
-	trace_begin 'path == "madvise"' mmopt/mmopt_fallback
-	run "$PROG/fallback" vma_lock
-	assert_success
-	echo 0 >"$TRACING/tracing_on"
-	assert_equal "$(traced mmopt_fallback)" "$output"
-	grep -q 'mmopt_fallback: path=madvise vma_lock' "$TRACING/trace"
 }

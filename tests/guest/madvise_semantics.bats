@@ -7,7 +7,6 @@ load helpers
 
 setup_file()
 {
-	load helpers
 	swap_on
 	thp madvise
 }
@@ -91,27 +90,25 @@ has()
 		grep -F "swapped 16 kB"
 }
 
-@test "huge pages" {
+@test "huge pages, and folios of 64 KiB" {
+	local sizes=/sys/kernel/mm/transparent_hugepage
+
 	sysctl -q vm.nr_hugepages=2
 	compare huge
-	sysctl -q vm.nr_hugepages=0
 	has "whole PAGEOUT, before: huge 2048 kB, rss 2048 kB, referenced 2048 kB, swap 0 kB"
 	has "whole PAGEOUT, after: huge 0 kB, rss 0 kB, referenced 0 kB, swap 2048 kB"
 	has "middle COLD, after: huge 0 kB, rss 2048 kB, referenced 1248 kB, swap 0 kB"
 	has "hugetlb COLD: EINVAL"
-}
 
-@test "folios of 64 KiB" {
-	local sizes=/sys/kernel/mm/transparent_hugepage
-
-	sysctl -q vm.nr_hugepages=2
+	path_disable madvise
+	path_reset madvise
 	echo never >$sizes/hugepages-2048kB/enabled
 	echo madvise >$sizes/hugepages-64kB/enabled
 	compare huge
 	echo never >$sizes/hugepages-64kB/enabled
 	echo inherit >$sizes/hugepages-2048kB/enabled
-	sysctl -q vm.nr_hugepages=0
 	has "whole PAGEOUT, before: huge 0 kB, rss 2048 kB, referenced 2048 kB, swap 0 kB"
+	sysctl -q vm.nr_hugepages=0
 }
 
 @test "process_madvise on ourselves and on another process" {
@@ -126,13 +123,12 @@ has()
 	has "gone one segment PAGEOUT: ESRCH"
 }
 
-@test "io_uring" {
+@test "io_uring, and system calls of 32-bit code" {
 	compare uring
 	has "uring PAGEOUT: ok pages ssssssss intact"
 	has "uring over a gap PAGEOUT: -ENOMEM pages ppppppss intact"
-}
-
-@test "system calls of 32-bit code" {
+	path_disable madvise
+	path_reset madvise
 	compare compat
 	has "compat PAGEOUT: ok pages ssssssss intact"
 	has "compat unaligned COLD: -EINVAL pages pppppppp intact"

@@ -163,7 +163,7 @@ stats()
 	assert_equal "$(lines '^plain .* entries same')" 10
 	assert_equal "$(lines '^swapped by half .* entries same.* Swap 5120 ')" 5
 	assert_equal "$(lines '^thp (aligned|across).* AnonHugePages 10240 ')" 4
-	assert_equal "$(lines '^collapse: ok$')" 7
+	assert_equal "$(lines '^collapse: ok$')" 8
 	assert_equal "$(lines '^collapsed aligned.* AnonHugePages 10240 ')" 2
 	assert_equal "$(lines '^shared file, collapsed aligned.* ShmemPmdMapped 10240 ')" 2
 	assert_equal "$(lines '^locked .* Locked 10240 ')" 10

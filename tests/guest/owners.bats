@@ -190,7 +190,7 @@ advise()
 @test "probes on the calls that the path turns, before and after" {
 	local function
 
-	for function in __x64_sys_madvise __do_sys_process_madvise; do
+	for function in __x64_sys_madvise __x64_sys_process_madvise; do
 		probe p:mmopt_in $function
 		path_enable madvise
 		advise <<<"run 5"

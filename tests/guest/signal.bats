@@ -31,6 +31,11 @@ in_pageout()
 	cat /proc/"$TALK_PROCESS"/task/*/stack | grep -q madvise_cold_or_pageout
 }
 
+hardly_swapped()
+{
+	[ "$(swapped_kb)" -lt 1024 ]
+}
+
 @test "kill -9 in the middle of PAGEOUT, $KILLS times" {
 	local i pid rc
 
@@ -52,5 +57,5 @@ in_pageout()
 	counted_once
 	# nobody is inside any more, or this would wait
 	timeout 60 "$PROG/poke" "$ADVICE/enabled" 0
-	wait_until 20 eval '[ "$(swapped_kb)" -lt 1024 ]'
+	wait_until 20 hardly_swapped
 }

@@ -6,6 +6,7 @@
 load helpers
 
 ROUNDS=5
+MIB=${MMOPT_SWAP_MIB:-128}
 
 setup()
 {
@@ -20,15 +21,9 @@ teardown()
 	end_test
 }
 
-# Half of what is free, but no more than 256 MiB.
-size_mib()
-{
-	awk '/^MemAvailable/ { n = int($2 / 2048); print (n > 256 ? 256 : n) }' /proc/meminfo
-}
-
-@test "PAGEOUT empties memory, $ROUNDS times over" {
+@test "PAGEOUT empties $MIB MiB, $ROUNDS times over" {
 	path_enable madvise
-	run "$PROG/swapback" "$(size_mib)" $ROUNDS
+	run "$PROG/swapback" "$MIB" $ROUNDS
 	remark "$output"
 	assert_success
 	assert_equal "$(grep -c ' intact$' <<<"$output")" $ROUNDS

@@ -171,12 +171,12 @@ write $ENABLED 0"
 	behave <<-'END'
 		on_write() { wait_for_calls madvise; }
 	END
-	run_mmopt disable --timeout 1 madvise
+	run_mmopt disable --timeout 4 madvise
 	assert_failure 1
-	assert_stderr 'mmopt: madvise: calls are still under way after 1 s, in redis (200), bg?save (201): '
+	assert_stderr 'mmopt: madvise: calls are still under way after 4 s, in redis (200), bg?save (201): '
 	assert_stderr "new calls run stock code already; 'mmopt disable madvise' waits again"
 	assert_message_form
-	run_mmopt -j disable --timeout 0 madvise
+	run_mmopt -j disable --timeout 4 madvise
 	assert_failure 1
 	assert_json '.errors[0].errno' ETIMEDOUT
 	assert_json '.inside | map("\(.pid)/\(.tid)") | join(" ")' '200/200 200/201'
@@ -193,10 +193,10 @@ write $ENABLED 0"
 	behave <<-'END'
 		on_write() { wait_for_calls madvise; }
 	END
-	run_mmopt disable --timeout 0 madvise
+	run_mmopt disable --timeout 4 madvise
 	assert_failure 1
 	assert_stderr 'sleeper (18) and 12 more'
-	run_mmopt -j disable --timeout 0 madvise
+	run_mmopt -j disable --timeout 4 madvise
 	assert_json '.inside | length' 20
 }
 
@@ -220,7 +220,7 @@ write $ENABLED 0"
 	behave <<-'END'
 		on_write() { exec sleep 60; }
 	END
-	run_mmopt enable --timeout 1 madvise
+	run_mmopt enable --timeout 4 madvise
 	assert_failure 1
 	assert_stderr 'Interrupted system call; the path is being switched by somebody else'
 	assert_message_form

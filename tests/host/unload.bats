@@ -81,9 +81,9 @@ remove mmopt"
 			default_write "$@"
 		}
 	END
-	run_mmopt unload --timeout 1
+	run_mmopt unload --timeout 4
 	assert_failure 1
-	assert_stderr 'mmopt: zeta: calls are still under way after 1 s, in redis (200)'
+	assert_stderr 'mmopt: zeta: calls are still under way after 4 s, in redis (200)'
 	assert_message_form
 	run asked
 	assert_output "write $OBSERVE 0
@@ -117,7 +117,7 @@ write $ENABLED 1"
 	behave <<-'END'
 		on_write() { wait_for_calls madvise; }
 	END
-	run_mmopt -j unload --timeout 0
+	run_mmopt -j unload --timeout 4
 	assert_failure 1
 	assert_json '.errors[0] | .errno == "ETIMEDOUT" and .where == "madvise"'
 }
@@ -130,7 +130,7 @@ write $ENABLED 1"
 			wait_for_calls madvise
 		}
 	END
-	run_mmopt -j unload --timeout 0
+	run_mmopt -j unload --timeout 4
 	assert_failure 1
 	assert_json '[.errors[].errno] | join(" ")' 'ETIMEDOUT EBUSY'
 }

@@ -2,6 +2,7 @@
 /* The other ways into madvise: io_uring, and the system calls of 32-bit code. */
 #define _GNU_SOURCE
 #include <linux/io_uring.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -53,6 +54,16 @@ static void open_ring(struct ring *r)
 	r->cqes = (void *)(cq + params.cq_off.cqes);
 }
 
+/* Workers of the kernel's stay where we are, see pin(). */
+static void pin_workers(const struct ring *r)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) ||
+	    syscall(SYS_io_uring_register, r->fd, IORING_REGISTER_IOWQ_AFF, &set, sizeof(set)))
+		die("cannot keep io_uring on one CPU");
+}
+
 /* One request, waited for. */
 static int ring_madvise(struct ring *r, void *p, unsigned int len, int advice)
 {
@@ -88,6 +99,7 @@ void uring(void)
 	struct ring r;
 
 	open_ring(&r);
+	pin_workers(&r);
 	for_each_advice(a) {
 		char *p = map_fenced(PAGES);
 

@@ -172,7 +172,7 @@ static int check_arguments(int argc, char **argv)
 	size_t sum = 0;
 
 	for (int i = 2; i < argc; i++) {
-		char set[2] = { 'a' + (i - 2) % 26 };
+		char set[2] = { 'a' + (i - 2) % 26, '\0' };
 
 		if (strspn(argv[i], set) != ARGUMENT - 1) {
 			printf("DAMAGED: argument %d\n", i);

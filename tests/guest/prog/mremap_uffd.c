@@ -8,6 +8,7 @@
  *                            remap events; lines for a comparison
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -59,13 +60,13 @@ static void fill_page(uintptr_t addr)
 	};
 
 	tag_one(page, (copy.dst - base) / PAGE);
-	/* EEXIST: two waited; EAGAIN: the memory is on the move, and it asks again */
+	/* two waited, or the memory is on the move: whoever waits asks again */
 	if (!ioctl(uffd, UFFDIO_COPY, &copy))
 		atomic_fetch_add(&filled, 1);
-	else if (copy.copy == -17 || copy.copy == -11 || copy.copy == -2)
+	else if (errno == EEXIST || errno == EAGAIN || errno == ENOENT)
 		ioctl(uffd, UFFDIO_WAKE, &(struct uffdio_range){ copy.dst, PAGE });
 	else
-		die("UFFDIO_COPY: %lld", (long long)copy.copy);
+		die("UFFDIO_COPY");
 }
 
 static void *handle(void *arg)
@@ -181,7 +182,7 @@ static void wp_case(enum kind kind, size_t shift, bool event, bool swapped)
 	watch(from, SIZE, UFFDIO_REGISTER_MODE_WP);
 	for (size_t i = 0; i < PAGES; i += 2 * step) {
 		protect.range.start = (uintptr_t)from + i * PAGE;
-		protect.range.len = step * PAGE;
+		protect.range.len = (i + step < PAGES ? step : PAGES - i) * PAGE;
 		if (ioctl(uffd, UFFDIO_WRITEPROTECT, &protect))
 			die("UFFDIO_WRITEPROTECT");
 	}
@@ -214,7 +215,7 @@ int main(int argc, char **argv)
 	for (enum kind kind = ANON; kind <= THP; kind++)
 		for (size_t shift = 0; shift <= PAGE; shift += PAGE)
 			for (int event = 0; event <= 1; event++)
-				for (int swapped = 0; swapped <= (kind == ANON); swapped++)
+				for (int swapped = 0; swapped <= (kind == ANON ? 1 : 0); swapped++)
 					wp_case(kind, shift, event, swapped);
 	return 0;
 }
