@@ -333,13 +333,21 @@ static void mremap_teardown(const struct ab_case *c)
 	LAYOUT(size, len, congruent, kind, suffix, full),	\
 	LAYOUT(size, len, unaligned, kind, suffix, full)
 
+/* One case stands for the others, which are in the full set. */
+#define PMD_FIRST(size, len, kind, suffix)			\
+	ONE(size, len, pmd, kind, suffix, 0, false),		\
+	ONE(size, len, pmd, kind, suffix, 1, true),		\
+	LAYOUT(size, len, pud, kind, suffix, true),		\
+	LAYOUT(size, len, congruent, kind, suffix, true),	\
+	LAYOUT(size, len, unaligned, kind, suffix, true)
+
 const struct ab_case ab_mremap_cases[] = {
 	ONE(1g, GIB, pmd, anon, "", 0, false),
 	ONE(1g, GIB, pmd, anon, "", 1, false),
 	ONE(1g, GIB, unaligned, anon, "", 1, false),
 	KIND(64m, 64 * MIB, anon, "", false),
-	KIND(64m, 64 * MIB, thp, "-thp", false),
-	KIND(64m, 64 * MIB, file, "-file", false),
+	PMD_FIRST(64m, 64 * MIB, thp, "-thp"),
+	PMD_FIRST(64m, 64 * MIB, file, "-file"),
 	ONE(1g, GIB, unaligned, anon, "", 0, true),
 	LAYOUT(1g, GIB, pud, anon, "", true),
 	LAYOUT(1g, GIB, congruent, anon, "", true),
