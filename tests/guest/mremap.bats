@@ -268,10 +268,11 @@ nomem()
 		assert_output "ok, intact, then intact"
 		nomem 1
 		assert_output "ENOMEM, intact, then intact"
-		# the module asks once, and stock code after it once more
+		# stock asks once and charges more than once for it; 21 were seen when
+		# the module went on asking
 		oom=$(dmesg | sed -n "/$KLOG_MARKER/,\$p" | grep -c 'invoked oom-killer')
 		assert [ "$oom" -ge $((mode + 1)) ]
-		assert [ "$oom" -le $((2 * mode + 1)) ]
+		assert [ "$oom" -le $((4 * (mode + 1))) ]
 	done
 	assert [ "$(stat_of mremap taken)" -gt 0 ]
 
