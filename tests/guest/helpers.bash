@@ -203,5 +203,6 @@ counted_once()
 # Something for the reader of the results, not a verdict.
 remark()
 {
+	# shellcheck disable=SC2001 # every line of it
 	sed 's/^/# /' <<<"$*" >&3
 }

@@ -62,6 +62,7 @@ boot()
 {
 	local delta=$1 append=$2 name accel
 
+	# shellcheck disable=SC2153 # set by tests/vm/guest
 	accel=$(accel_option "$ACCEL")
 	qemu_use
 	cp "$VM/initramfs-init" "$RUN/guest-tree/init"
