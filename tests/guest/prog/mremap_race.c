@@ -64,6 +64,7 @@ static int fd = -1;
 static atomic_bool ending;
 static atomic_int damage;
 static unsigned long counted, stale_writes;
+static atomic_ulong *collapses;		/* of the adversary, which is another process */
 static __thread sigjmp_buf retry;
 
 static void damaged(const char *what, size_t page, uint64_t got, uint64_t expected)
@@ -172,10 +173,10 @@ static void cut(void)
 	usleep(1000);		/* or nobody else gets at the file */
 }
 
+/* Each tag appears as a whole: who looks at the page meanwhile sees it or nothing. */
 static void retract(void)
 {
 	static char *mine;
-	char page[PAGE] = { 0 };
 
 	if (!mine) {
 		mine = mmap(window(4), len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
@@ -185,13 +186,10 @@ static void retract(void)
 	for (size_t at = 0; at + HUGE <= len; at += HUGE) {
 		if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, HUGE))
 			die("cannot punch a hole");
-		for (size_t i = 0; i < HUGE; i += PAGE) {
-			tag_one(page, (at + i) / PAGE);
-			if (pwrite(fd, page, PAGE, at + i) != PAGE)
-				die("pwrite");
-		}
+		tag(mine + at, HUGE / PAGE, at / PAGE);
 		/* fails when a page is pinned or busy */
-		madvise(mine + at, HUGE, MADV_COLLAPSE);
+		if (!madvise(mine + at, HUGE, MADV_COLLAPSE))
+			atomic_fetch_add(collapses, 1);
 	}
 }
 
@@ -289,6 +287,9 @@ int main(int argc, char **argv)
 		die("this takes a shared file");
 	sigaction(SIGSEGV, &sa, NULL);
 	sigaction(SIGBUS, &sa, NULL);
+	collapses = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (collapses == MAP_FAILED)
+		die("mmap");
 	if (adversary)
 		enemy = start_adversary(fights[adversary]);
 	if (pthread_create(&writer, NULL, write_stale, NULL) ||
@@ -304,8 +305,9 @@ int main(int argc, char **argv)
 		kill(enemy, SIGKILL);
 		waitpid(enemy, &status, 0);
 	}
-	printf("moves %lu counted %lu stale writes %lu\n", moves, counted, stale_writes);
-	if (!moves || !counted || !stale_writes) {
+	printf("moves %lu counted %lu stale writes %lu collapses %lu\n", moves, counted,
+	       stale_writes, *collapses);
+	if (!moves || !counted || !stale_writes || (adversary == RETRACT && !*collapses)) {
 		puts("NOTHING was tried");
 		return 1;
 	}

@@ -137,9 +137,11 @@ static int missing(unsigned int seconds, bool event)
 		unmap(to, SIZE);
 		moves++;
 	}
-	/* the handler last: mutators may wait for it */
+	/* the handler last: mutators may wait for it, and it for its turn to count */
 	while (atomic_load(&touched) < 1000)
 		usleep(500);
+	for (int i = 0; event && atomic_load(&events) < moves && i < 10000; i++)
+		usleep(1000);
 	good = !atomic_load(&wrong) && moves && filled && events == (event ? moves : 0);
 	printf("moves %lu filled %lu touched %lu events %lu\n", moves, filled, touched, events);
 	puts(good ? "intact" : "DAMAGED");
