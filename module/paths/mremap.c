@@ -4,7 +4,7 @@
  * and one TLB flush for many PMDs where stock takes both for each.
  *
  * Hook. The entry of move_page_tables() is taken over for moves of at least
- * two PMDs. The range is cut into pieces from its start on: pieces that can be
+ * two PMDs that are not just whole PUDs. The range is cut into pieces from its start on: pieces that can be
  * batched are moved here, each other piece (unaligned ends, huge pages, whole
  * PUDs, which stock moves with one flush each) by stock code, called for that
  * piece. So the return value, how far the move got, is as exact as stock's, and
@@ -453,8 +453,14 @@ static unsigned long move(struct move *m)
 	return moved;
 }
 
-/* Below that stock flushes so rarely that there is nothing to gain. */
-#define MIN_BYTES (2 * PMD_SIZE)
+/*
+ * Is there anything to gain? Below two PMDs stock hardly flushes at all, and
+ * whole PUDs it moves with one flush each, as fast as that can be done.
+ */
+static bool notrace worthwhile(unsigned long from, unsigned long to, unsigned long len)
+{
+	return len >= 2 * PMD_SIZE && ((from | to | len) & ~PUD_MASK);
+}
 
 static unsigned long move_counted(struct move m)
 {
@@ -470,7 +476,8 @@ static bool notrace eligible(struct pt_regs *regs)
 {
 	const struct pagetable_move_control *pmc = (void *)regs->di;
 
-	return pmc->len_in >= MIN_BYTES && pmc->old != pmc->new && !pmc->for_stack;
+	return pmc->old != pmc->new && !pmc->for_stack &&
+		worthwhile(pmc->old_addr, pmc->new_addr, pmc->len_in);
 }
 
 static unsigned long mmopt_move_page_tables(struct pagetable_move_control *pmc)
@@ -485,7 +492,7 @@ static unsigned long mmopt_move_page_tables(struct pagetable_move_control *pmc)
 /* Exec moves its stack within one VMA. */
 static bool notrace eligible(struct pt_regs *regs)
 {
-	return regs->r8 >= MIN_BYTES && regs->di != regs->dx;
+	return regs->di != regs->dx && worthwhile(regs->si, regs->cx, regs->r8);
 }
 
 static unsigned long mmopt_move_page_tables(MMOPT_MOVE_PARAMS)
