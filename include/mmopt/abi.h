@@ -56,7 +56,7 @@
 	X(special, "a hugetlb, PFNMAP or MIXEDMAP mapping") \
 	X(userfaultfd, "a mapping that is registered with userfaultfd") \
 	X(notifiers, "memory that a device or a virtual machine shares") \
-	X(unbatched, "nothing but huge pages, whole PUDs or small ends to move")
+	X(unbatched, "nothing but holes, whole PUDs or ends that do not fit to move")
 
 /* X(identifier, meaning): why the path madvise left a call to stock code. */
 #define MMOPT_MADVISE_FALLBACKS(X) \

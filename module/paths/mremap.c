@@ -5,13 +5,13 @@
  *
  * Hook. The entry of move_page_tables() is taken over for moves of at least
  * two PMDs that are not just whole PUDs. The range is cut into pieces from its start on: pieces that can be
- * batched are moved here, each other piece (unaligned ends, huge pages, whole
- * PUDs, which stock moves with one flush each) by stock code, called for that
- * piece. So the return value, how far the move got, is as exact as stock's, and
+ * batched are moved here, each other piece (unaligned ends, huge pages that do
+ * not fit, whole PUDs, which stock moves with one flush each) by stock code,
+ * called for that piece. So the return value, how far the move got, is as exact as stock's, and
  * the caller's recovery, which moves that much back, finds what it expects.
  *
- * If old and new address are congruent modulo PMD_SIZE, PMD entries move; else
- * PTEs do. Tables of the destination are allocated before any lock: reclaim
+ * If old and new address are congruent modulo PMD_SIZE, PMD entries move, those
+ * of huge pages among them; else PTEs do. Tables of the destination are allocated before any lock: reclaim
  * takes the rmap locks.
  *
  * Locks. The caller holds mmap_lock for writing and, where there are VMA locks,
@@ -45,8 +45,12 @@
  * without mmap_lock (CVE-2024-50066), also an empty one just made for the new
  * place. It holds i_mmap_rwsem, so once we have that, an entry that is looked
  * at under it is final; both sides are, and if one has gone, the batch ends there
- * and the next one starts afresh. Leaves and entries that are not present are
- * not touched (CVE-2020-10757).
+ * and the next one starts afresh.
+ *
+ * Huge entries are told from tables under the lock, whatever made them
+ * (CVE-2020-10757). The spare page table that an anonymous one has must come along
+ * when it goes to another PMD table, or exit finds it missing. Entries that are
+ * not present, migration entries for one, are left to stock code.
  *
  * Left to stock code as a whole, before anything has moved:
  *  - one VMA moving within itself (exec's stack, where the places overlap, or
@@ -125,7 +129,12 @@ static const struct mmopt_tunable tunables[] = {
 void proto_flush(struct mm_struct *mm, unsigned long start, unsigned long end,
 		 unsigned int stride_shift, bool freed_tables);
 
+pgtable_t proto_withdraw(struct mm_struct *mm, pmd_t *pmd);
+void proto_deposit(struct mm_struct *mm, pmd_t *pmd, pgtable_t table);
+
 MMOPT_DEFINE_KFUNC(flush_tlb_mm_range, proto_flush);
+MMOPT_DEFINE_KFUNC(pgtable_trans_huge_withdraw, proto_withdraw);
+MMOPT_DEFINE_KFUNC(pgtable_trans_huge_deposit, proto_deposit);
 
 #if MMOPT_MOVE_CONTROL
 
@@ -155,6 +164,8 @@ MMOPT_DEFINE_KFUNC(move_page_tables, proto_move);
 
 static const struct mmopt_kfunc funcs[] = {
 	MMOPT_KFUNC(flush_tlb_mm_range),
+	MMOPT_KFUNC(pgtable_trans_huge_withdraw),
+	MMOPT_KFUNC(pgtable_trans_huge_deposit),
 	MMOPT_KFUNC_PAST(move_page_tables),
 };
 
@@ -162,6 +173,10 @@ static const struct mmopt_kfunc funcs[] = {
 
 static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_FUNC(flush_tlb_mm_range, MMOPT_FLUSH_BTF),
+	MMOPT_WANT_FUNC(pgtable_trans_huge_withdraw,
+			"pgtable_t (struct mm_struct *, pmd_t *)"),
+	MMOPT_WANT_FUNC(pgtable_trans_huge_deposit,
+			"void (struct mm_struct *, pmd_t *, pgtable_t)"),
 	MMOPT_WANT_FUNC(move_page_tables, MOVE_PROTO),
 #if MMOPT_MOVE_CONTROL
 	MMOPT_WANT_SIZE(struct pagetable_move_control),
@@ -250,7 +265,7 @@ static enum piece look(const struct move *m, unsigned long at, unsigned long *le
 		return HOLE;
 	}
 	*len = extent(m, at);
-	if (!is_table(entry) || (congruent(m) && *len < PMD_SIZE))
+	if (congruent(m) ? !pmd_present(entry) || *len < PMD_SIZE : !is_table(entry))
 		return STOCK;
 	new = mmopt_make_pmd(mm, to);
 	if (!new)
@@ -282,21 +297,42 @@ static void unlock_second(spinlock_t *old, spinlock_t *new) __releases(new)
 		__release(new);
 }
 
-static bool move_pmd(struct mm_struct *mm, pmd_t *old, pmd_t *new)
+static void move_huge(const struct move *m, unsigned long at, pmd_t *old, pmd_t *new,
+		      bool same_table)
 {
+	struct mm_struct *mm = m->old->vm_mm;
+	pmd_t pmd = pmdp_huge_get_and_clear(mm, m->from + at, old);
+
+	if (!same_table && vma_is_anonymous(m->old)) {
+		pgtable_t spare = static_call(k_pgtable_trans_huge_withdraw)(mm, old);
+
+		static_call(k_pgtable_trans_huge_deposit)(mm, new, spare);
+	}
+	if (IS_ENABLED(CONFIG_MEM_SOFT_DIRTY))
+		pmd = pmd_mksoft_dirty(pmd);
+	set_pmd_at(mm, m->to + at, new, pmd);
+}
+
+static bool move_pmd(const struct move *m, unsigned long at, pmd_t *old, pmd_t *new)
+{
+	struct mm_struct *mm = m->old->vm_mm;
 	spinlock_t *old_ptl = pmd_lock(mm, old);
 	spinlock_t *new_ptl = pmd_lockptr(mm, new);
-	pmd_t pmd = *old;
-	bool table = is_table(pmd) && pmd_none(*new);
+	bool movable;
+	pmd_t pmd;
 
 	lock_second(old_ptl, new_ptl);
-	if (table) {
+	pmd = *old;
+	movable = pmd_present(pmd) && pmd_none(*new);
+	if (movable && pmd_leaf(pmd)) {
+		move_huge(m, at, old, new, old_ptl == new_ptl);
+	} else if (movable) {
 		pmd_clear(old);
 		pmd_populate(mm, new, pmd_pgtable(pmd));
 	}
 	unlock_second(old_ptl, new_ptl);
 	spin_unlock(old_ptl);
-	return table || pmd_none(pmd);
+	return movable || pmd_none(pmd);
 }
 
 static pte_t soft_dirty(pte_t pte)
@@ -361,7 +397,7 @@ static unsigned long move_batch(const struct move *m, unsigned long len)
 		new = mmopt_find_pmd(mm, m->to + at);
 		if (!new)
 			break;
-		moved = congruent(m) ? move_pmd(mm, old, new) :
+		moved = congruent(m) ? move_pmd(m, at, old, new) :
 			move_ptes(mm, old, m->from + at, new, m->to + at, step);
 		if (!moved)
 			break;

@@ -219,11 +219,9 @@ static int counted_moves(void *arg)
 	return err;
 }
 
-/* Large folios and whole page tables of PUDs are left to stock code. */
+/* Whole page tables of PUDs are left to stock code. */
 static bool batched(const struct mremap_load *l)
 {
-	if (l->kind == thp)
-		return l->layout == unaligned;
 	return l->layout != pud || l->len < GIB;
 }
 

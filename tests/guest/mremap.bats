@@ -80,7 +80,7 @@ all_taken()
 	assert_equal "$TAKEN" "$SEEN"
 }
 
-# plain MIB LAYOUT TIMES, checked for contents
+# plain KIND MIB LAYOUT TIMES, checked for contents
 plain()
 {
 	run "$PROG/mremap_moves" plain "$@"
@@ -103,33 +103,36 @@ stats()
 	path_enable mremap
 	for layout in aligned congruent unaligned; do
 		path_reset mremap
-		plain 64 $layout 6
+		plain anon 64 $layout 6
 		stats 6 0 6
 	done
 	path_reset mremap
-	plain 192 aligned 2
+	plain anon 192 aligned 2
 	stats 2 0 6
 	assert_equal "$(stat_of mremap pages)" $((2 * 192 * 256))
+	path_reset mremap
+	plain thp 64 aligned 2
+	stats 2 0 2
 }
 
 @test "off but observed: every move is stock" {
 	echo 1 >"$MREMAP/observe"
-	plain 16 aligned 4
-	plain 16 unaligned 4
+	plain anon 16 aligned 4
+	plain anon 16 unaligned 4
 	stats 0 8 0
 	assert_equal "$(stat_of mremap pages)" 0
 }
 
 @test "off and not observed: nothing is counted" {
-	plain 16 aligned 4
+	plain anon 16 aligned 4
 	stats 0 0 0
 }
 
 @test "moves of less than two page tables are none of ours" {
 	path_enable mremap
-	plain 2 aligned 4
+	plain anon 2 aligned 4
 	stats 0 0 0
-	plain 4 aligned 4
+	plain anon 4 aligned 4
 	stats 4 0 4
 }
 
@@ -137,11 +140,11 @@ stats()
 	path_enable mremap
 	assert_equal "$(cat "$MREMAP/batch_bytes")" $BATCH
 	echo 2097152 >"$MREMAP/batch_bytes"
-	plain 64 aligned 2
+	plain anon 64 aligned 2
 	stats 2 0 64
 	path_reset mremap
 	echo 1073741824 >"$MREMAP/batch_bytes"
-	plain 192 aligned 2
+	plain anon 192 aligned 2
 	stats 2 0 2
 	assert_equal "$(cat "$MREMAP/batch_bytes")" 1073741824
 }

@@ -68,6 +68,7 @@ took()
 @test "writers, and another process has the pages swapped out" {
 	race reclaim anon aligned 4
 	race reclaim anon unaligned 4
+	race reclaim thp aligned 4
 	race reclaim thp unaligned 4
 	race reclaim shared aligned 4
 	took

@@ -499,7 +499,7 @@ static void special(void)
 }
 
 /* Many moves of one mapping: what is taken, and how often the TLB is flushed. */
-static void plain(const char *mib, const char *layout, const char *times)
+static void plain(enum kind kind, const char *mib, const char *layout, const char *times)
 {
 	size_t len = strtoul(mib, NULL, 10) * MIB, pages = len / PAGE, l = 0;
 	char *from, *to;
@@ -510,8 +510,10 @@ static void plain(const char *mib, const char *layout, const char *times)
 		die("no such layout");
 	from = window(0) + layouts[l].from;
 	to = window(1) + layouts[l].to;
-	map_at(from, len, ANON);
+	map_at(from, len, kind);
 	tag(from, pages, 0);
+	if (kind == THP && smaps_kb("AnonHugePages", from, len) * 1024UL != len)
+		die("no huge pages");
 	for (int i = atoi(times); i > 0; i--)
 		move(i & 1 ? to : from, len, len, 0, i & 1 ? from : to);
 	printf("contents %s\n", tagged(from, pages, 0) ? "intact" : "DAMAGED");
@@ -542,8 +544,8 @@ int main(int argc, char **argv)
 
 	pin();
 	stay_put(argv);
-	if (argc == 5 && !strcmp(argv[1], "plain") && !(atoi(argv[4]) & 1)) {
-		plain(argv[2], argv[3], argv[4]);
+	if (argc == 6 && !strcmp(argv[1], "plain") && !(atoi(argv[5]) & 1)) {
+		plain(kind_of(argv[2]), argv[3], argv[4], argv[5]);
 		return 0;
 	}
 	for (size_t i = 0; argc == 2 && i < ARRAY_SIZE(groups); i++) {
@@ -552,6 +554,6 @@ int main(int argc, char **argv)
 			return 0;
 		}
 	}
-	fprintf(stderr, "usage: mremap_moves GROUP | plain MIB LAYOUT TIMES (an even number)\n");
+	fprintf(stderr, "usage: mremap_moves GROUP | plain KIND MIB LAYOUT TIMES (an even number)\n");
 	return 2;
 }

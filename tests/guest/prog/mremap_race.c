@@ -11,6 +11,7 @@
  *   none      nobody does
  *   reclaim   another process has the pages swapped out
  *   compact   the kernel migrates pages
+ *   migrate   another process has them moved between two nodes
  *   truncate  the file is cut short and grown again (KIND shared)
  *   retract   another process punches holes, writes and makes huge pages, which
  *             takes page tables away from this one (KIND shared)
@@ -21,6 +22,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mempolicy.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -51,10 +53,10 @@ static const struct layout {
 	{ "odd", 2 * MIB + PAGE, GIB + 4 * MIB },
 };
 
-enum adversary { NONE, RECLAIM, COMPACT, TRUNCATE, RETRACT, ADVERSARIES };
+enum adversary { NONE, RECLAIM, COMPACT, MIGRATE, TRUNCATE, RETRACT, ADVERSARIES };
 
 static const char *const adversary_names[] = {
-	"none", "reclaim", "compact", "truncate", "retract",
+	"none", "reclaim", "compact", "migrate", "truncate", "retract",
 };
 
 static enum adversary adversary;
@@ -166,6 +168,28 @@ static void compact(void)
 	write_to("/proc/sys/vm/compact_memory", "1");
 }
 
+/* To one node and back, at both places. */
+static void migrate(void)
+{
+	static void **addrs;
+	static int *nodes, *status;
+	size_t n = 2 * pages;
+
+	if (!addrs) {
+		addrs = calloc(n, sizeof(*addrs));
+		nodes = calloc(n, sizeof(*nodes));
+		status = calloc(n, sizeof(*status));
+		if (!addrs || !nodes || !status)
+			die("out of memory");
+		for (size_t i = 0; i < n; i++)
+			addrs[i] = (i < pages ? first : second) + i % pages * PAGE;
+	}
+	for (size_t i = 0; i < n; i++)
+		nodes[i] = !nodes[i];
+	if (syscall(SYS_move_pages, getppid(), n, addrs, nodes, status, MPOL_MF_MOVE_ALL) < 0)
+		die("move_pages");
+}
+
 static void cut(void)
 {
 	if (ftruncate(fd, len / 2 + PAGE) || ftruncate(fd, len))
@@ -267,7 +291,8 @@ static void make_memory(const char *kind, const char *layout)
 int main(int argc, char **argv)
 {
 	static void (*const fights[])(void) = {
-		[RECLAIM] = reclaim, [COMPACT] = compact, [TRUNCATE] = cut, [RETRACT] = retract,
+		[RECLAIM] = reclaim, [COMPACT] = compact, [MIGRATE] = migrate,
+		[TRUNCATE] = cut, [RETRACT] = retract,
 	};
 	struct sigaction sa = { .sa_handler = on_fault };
 	pthread_t writer, counter;
