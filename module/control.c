@@ -184,7 +184,8 @@ static ssize_t tunable_write(struct file *file, const char __user *user,
 	unsigned long value;
 	int err;
 
-	err = kstrtoul_from_user(user, len, 10, &value);
+	/* which looks at the first 66 bytes and no further */
+	err = len < 32 ? kstrtoul_from_user(user, len, 10, &value) : -EINVAL;
 	if (err)
 		return err == -EFAULT ? err : -EINVAL;
 	if (value < tunable->min || value > tunable->max)

@@ -82,6 +82,17 @@ unsigned long mmopt_ksym_size(unsigned long addr)
 }
 
 /**
+ * mmopt_ftrace_site() - where a function calls tracers
+ * @addr: address of the function
+ *
+ * Return: address of the call or of the nop in its place, or 0 if it has none.
+ */
+unsigned long mmopt_ftrace_site(unsigned long addr)
+{
+	return static_call(k_ftrace_location)(addr);
+}
+
+/**
  * mmopt_kfunc_bind() - let static calls reach their kernel functions
  * @fn:      functions
  * @nr:      how many
@@ -104,7 +115,7 @@ int mmopt_kfunc_bind(const struct mmopt_kfunc *fn, size_t nr, char *why,
 			return -ENOENT;
 		}
 		if (fn[i].past) {
-			addr = static_call(k_ftrace_location)(addr);
+			addr = mmopt_ftrace_site(addr);
 			if (!addr) {
 				snprintf(why, why_len, "%s has no ftrace site",
 					 fn[i].name);

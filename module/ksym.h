@@ -39,6 +39,7 @@ struct mmopt_kfunc {
 int mmopt_ksym_init(void);
 unsigned long mmopt_ksym(const char *name);
 unsigned long mmopt_ksym_size(unsigned long addr);
+unsigned long mmopt_ftrace_site(unsigned long addr);
 int mmopt_kfunc_bind(const struct mmopt_kfunc *fn, size_t nr, char *why,
 		     size_t why_len);
 int mmopt_verify(const struct mmopt_btf_want *want, size_t nr, char *why,

@@ -17,8 +17,6 @@ static const char *unfit(void)
 		return "no kallsyms_lookup_name: needs CONFIG_KPROBES and CONFIG_KALLSYMS_ALL";
 	if (mmopt_inert())
 		return "nommopt is on the kernel command line";
-	if (mmopt_callsites_setup())
-		return "the kernel's instruction decoder or text patching cannot be found";
 	if (mmopt_entry_selftest())
 		return "a hook on mmopt's own function does not work: is kernel.ftrace_enabled 0?";
 	return NULL;
@@ -26,16 +24,17 @@ static const char *unfit(void)
 
 static void recheck(struct work_struct *work)
 {
-	mmopt_path_recheck();
+	if (mmopt_path_recheck())
+		schedule_delayed_work(to_delayed_work(work), HZ / 10);
 }
 
-static DECLARE_WORK(recheck_work, recheck);
+static DECLARE_DELAYED_WORK(recheck_work, recheck);
 
 /* A livepatch has been enabled by the time its module is live. */
 static int module_event(struct notifier_block *nb, unsigned long event, void *data)
 {
 	if (event == MODULE_STATE_LIVE && is_livepatch_module(data))
-		schedule_work(&recheck_work);
+		schedule_delayed_work(&recheck_work, 0);
 	return NOTIFY_OK;
 }
 
@@ -73,7 +72,7 @@ static void __exit mmopt_exit(void)
 	mmopt_params_exit();
 	mmopt_control_exit();
 	unregister_module_notifier(&module_nb);
-	cancel_work_sync(&recheck_work);
+	cancel_delayed_work_sync(&recheck_work);
 	for (i = 0; mmopt_paths[i]; i++)
 		mmopt_path_exit(mmopt_paths[i]);
 }

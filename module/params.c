@@ -119,12 +119,16 @@ static int enable_set(const char *val, const struct kernel_param *kp)
 	err = parse_paths(val, &set);
 	if (err)
 		return err;
-	mutex_lock(&enable_lock);
-	if (live)
-		err = apply(set);
-	else
-		wanted_at_load = set;
-	mutex_unlock(&enable_lock);
+	/* Switching can take long, and nobody shall wait for it unkillably. */
+	kernel_param_unlock(THIS_MODULE);
+	err = mutex_lock_interruptible(&enable_lock);
+	if (!err) {
+		wanted_at_load = live ? 0 : set;
+		if (live)
+			err = apply(set);
+		mutex_unlock(&enable_lock);
+	}
+	kernel_param_lock(THIS_MODULE);
 	return err;
 }
 
@@ -149,9 +153,14 @@ static const struct kernel_param_ops enable_ops = {
 module_param_cb(enable, &enable_ops, NULL, 0644);
 MODULE_PARM_DESC(enable, "paths to switch on, separated by commas, or all or none; every other path is switched off (default: none)");
 
+/* Unless somebody has asked for something else since. */
 static void enable_at_load_fn(struct work_struct *work)
 {
-	apply(wanted_at_load);
+	mutex_lock(&enable_lock);
+	if (live && wanted_at_load)
+		apply(wanted_at_load);
+	wanted_at_load = 0;
+	mutex_unlock(&enable_lock);
 }
 
 static DECLARE_WORK(enable_at_load, enable_at_load_fn);

@@ -13,6 +13,7 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
+#include <linux/delay.h>
 #include <linux/errno.h>
 #include <linux/module.h>
 #include <linux/printk.h>
@@ -78,7 +79,10 @@ int mmopt_path_describe(struct mmopt_path *path, char *buf, size_t len)
 	return n;
 }
 
-/* Caller holds path->lock. On failure the path goes on holding the module. */
+/*
+ * Caller holds path->lock. On failure the path goes on holding the module, and
+ * says why, unless it has a trip to tell of.
+ */
 static int disarm(struct mmopt_path *path)
 {
 	char why[MMOPT_REASON_LEN] = "";
@@ -88,13 +92,15 @@ static int disarm(struct mmopt_path *path)
 		return 0;
 	err = path->ops->disarm(path, why, sizeof(why));
 	path->armed = false;
-	if (err) {
-		set_state(path, MMOPT_STATE_draining, why);
-		return err;
+	if (!err) {
+		path->held = false;
+		module_put(THIS_MODULE);
 	}
-	path->held = false;
-	module_put(THIS_MODULE);
-	return 0;
+	if (err && path->state != MMOPT_STATE_tripped)
+		set_state(path, MMOPT_STATE_draining, why);
+	else if (path->state == MMOPT_STATE_draining)
+		set_state(path, MMOPT_STATE_off, NULL);
+	return err;
 }
 
 /* Runs outside of the call that tripped: text is turned under mutexes. */
@@ -160,8 +166,9 @@ static int arm(struct mmopt_path *path, char *why, size_t why_len)
 	int err = forbidden(path, why, why_len);
 	const char *name;
 
-	if (err || path->armed)
+	if (err)
 		return err;
+	/* Also if armed: somebody may have come since. */
 	name = owned(path);
 	if (name) {
 		snprintf(why, why_len,
@@ -169,6 +176,8 @@ static int arm(struct mmopt_path *path, char *why, size_t why_len)
 			 name);
 		return -EBUSY;
 	}
+	if (path->armed)
+		return 0;
 	if (!path->held && !try_module_get(THIS_MODULE))
 		return -ENODEV;
 	err = path->ops->arm(path, why, why_len);
@@ -188,10 +197,10 @@ static int enable(struct mmopt_path *path)
 
 	err = arm(path, why, sizeof(why));
 	if (!err) {
-		path->ops->on(path);
 		path->enabled = true;
 		set_state(path, MMOPT_STATE_on, NULL);
-	} else if (why[0] && !path->held) {
+		path->ops->on(path);
+	} else if (why[0] && path->state == MMOPT_STATE_off) {
 		/* It says why it stays off until it is switched again. */
 		set_state(path, MMOPT_STATE_off, why);
 		pr_warn("%s stays off: %s\n", path->name, why);
@@ -236,7 +245,7 @@ int mmopt_path_enable(struct mmopt_path *path, bool on)
 		return -EINTR;
 	if (!on)
 		err = disable(path);
-	else if (!path->enabled)
+	else if (path->state != MMOPT_STATE_on)
 		err = enable(path);
 	mutex_unlock(&path->lock);
 	return err;
@@ -259,12 +268,12 @@ int mmopt_path_observe(struct mmopt_path *path, bool observe)
 		return -EINTR;
 	if (observe)
 		err = arm(path, why, sizeof(why));
-	else if (!path->enabled)
-		err = disarm(path);
 	if (!err)
 		path->observe = observe;
 	else if (why[0])
 		pr_warn("%s is not observed: %s\n", path->name, why);
+	if (!observe && !path->enabled)
+		err = disarm(path);
 	mutex_unlock(&path->lock);
 	return err;
 }
@@ -276,16 +285,21 @@ int mmopt_path_observe(struct mmopt_path *path, bool observe)
  * calls that the path takes, so the path steps back.
  *
  * Context: sleeps.
+ * Return: whether to ask again later: a path is being switched.
  */
-void mmopt_path_recheck(void)
+bool mmopt_path_recheck(void)
 {
 	char why[MMOPT_REASON_LEN];
 	struct mmopt_path *path;
+	bool again = false;
 	const char *name;
 	unsigned int i;
 
 	mmopt_for_each_path(path, i) {
-		mutex_lock(&path->lock);
+		if (!mutex_trylock(&path->lock)) {
+			again = true;
+			continue;
+		}
 		name = path->armed ? owned(path) : NULL;
 		if (name) {
 			snprintf(why, sizeof(why), "another livepatch or probe has taken %s",
@@ -294,6 +308,7 @@ void mmopt_path_recheck(void)
 		}
 		mutex_unlock(&path->lock);
 	}
+	return again;
 }
 
 /**
@@ -329,13 +344,19 @@ int mmopt_path_init(struct mmopt_path *path, const char *unfit)
 
 /**
  * mmopt_path_exit() - take a path down
- * @path: the path, initialised before and not armed, or the module would be held
+ * @path: the path, initialised before
+ *
+ * An armed path holds the module; but there is rmmod --force.
  *
  * Context: sleeps until no task is in the path's functions.
  */
 void mmopt_path_exit(struct mmopt_path *path)
 {
+	char why[MMOPT_REASON_LEN];
+
 	cancel_work_sync(&path->trip_work);
+	while (path->held && path->ops->disarm(path, why, sizeof(why)))
+		msleep(100);
 	if (path->ops->exit)
 		path->ops->exit(path);
 	mmopt_stats_exit(&path->stats);

@@ -111,7 +111,7 @@ int mmopt_path_init(struct mmopt_path *path, const char *unfit);
 void mmopt_path_exit(struct mmopt_path *path);
 int mmopt_path_enable(struct mmopt_path *path, bool on);
 int mmopt_path_observe(struct mmopt_path *path, bool observe);
-void mmopt_path_recheck(void);
+bool mmopt_path_recheck(void);
 void mmopt_path_trip(struct mmopt_path *path, const char *why);
 int mmopt_path_describe(struct mmopt_path *path, char *buf, size_t len);
 

@@ -36,6 +36,8 @@ void mmopt_stats_reset(struct mmopt_stats *stats)
 
 	for_each_possible_cpu(cpu)
 		memset(per_cpu_ptr(stats->cpu, cpu), 0, sizeof(*stats->cpu));
+	if (stats->nmissed)
+		WRITE_ONCE(*stats->nmissed, 0);
 }
 
 #define SUM(field) ({						\

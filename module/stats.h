@@ -45,7 +45,7 @@ struct mmopt_stats {
 	unsigned int nr_extras;
 	const char *const *fallback;
 	unsigned int nr_fallbacks;
-	const unsigned long *nmissed;
+	unsigned long *nmissed;
 	struct mmopt_stats_cpu __percpu *cpu;
 };
 

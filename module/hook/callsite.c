@@ -63,23 +63,20 @@ static int insn_len(const u8 *p, size_t avail)
 	return insn.length;
 }
 
-/**
- * mmopt_callsites_setup() - prepare for call sites
- *
- * Return: 0, or a negative errno if the kernel lacks what they need.
- */
-int mmopt_callsites_setup(void)
+static int setup(char *why, size_t why_len)
 {
-	char why[120];
 	int err;
 
 	text_lo = mmopt_ksym("_stext");
 	text_hi = mmopt_ksym("_etext");
 	kernel_text_mutex = (struct mutex *)mmopt_ksym("text_mutex");
-	if (!text_lo || !text_hi || !kernel_text_mutex)
+	if (!text_lo || !text_hi || !kernel_text_mutex) {
+		snprintf(why, why_len, "no symbol %s", !text_lo ? "_stext" :
+			 !text_hi ? "_etext" : "text_mutex");
 		return -ENOENT;
-	err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, sizeof(why));
-	return err ?: mmopt_verify(want, ARRAY_SIZE(want), why, sizeof(why));
+	}
+	err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);
+	return err ?: mmopt_verify(want, ARRAY_SIZE(want), why, why_len);
 }
 
 static void lock_text(void)
@@ -193,8 +190,9 @@ static int reserve(struct mmopt_site *site, char *why, size_t why_len)
 int mmopt_callsites_init(struct mmopt_callsites *set, char *why, size_t why_len)
 {
 	unsigned int i;
-	int err = 0;
+	int err;
 
+	err = setup(why, why_len);
 	for (i = 0; i < set->nr_want && !err; i++)
 		err = find(set, &set->want[i], why, why_len);
 	for (i = 0; i < set->nr && !err; i++)
@@ -240,7 +238,8 @@ int mmopt_callsites_arm(struct mmopt_callsites *set, char *why, size_t why_len)
 
 	lock_text();
 	for (site = set->site; site < set->site + set->nr && !err; site++) {
-		if (calls(site, site->stock))
+		/* It may still be turned: disarming can have met a probe. */
+		if (calls(site, site->stock) || calls(site, site->replacement))
 			continue;
 		snprintf(why, why_len, "a probe or another patcher sits on a call in %s",
 			 site->in);

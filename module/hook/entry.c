@@ -12,9 +12,13 @@
  * livepatch or probe has one, and ftrace cannot be switched off while we hook
  * (PERMANENT). Tracers see the function's entry as before.
  */
+#include <linux/delay.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/string.h>
 #include <linux/trace_recursion.h>
+#include <asm/nops.h>
 
 #include "../ksym.h"
 #include "hook.h"
@@ -40,23 +44,37 @@ static void notrace takeover(unsigned long ip, unsigned long parent_ip,
 #define CLAIM_FLAGS \
 	(FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT)
 
+/*
+ * A bug anywhere in the kernel makes ftrace shut itself down, and then it takes
+ * nobody's hook out: ours may be called for ever, so the module must stay.
+ */
+static int stay_if_dead(int err)
+{
+	if (err == -ENODEV)
+		__module_get(THIS_MODULE);
+	return err;
+}
+
 static int hook(struct ftrace_ops *ops, unsigned long addr)
 {
 	int err;
 
-	err = ftrace_set_filter_ip(ops, addr, 0, 0);
+	err = ftrace_set_filter_ip(ops, addr, 0, 1);
 	if (err)
 		return err;
-	err = register_ftrace_function(ops);
+	err = stay_if_dead(register_ftrace_function(ops));
 	if (err)
 		ftrace_set_filter_ip(ops, addr, 1, 0);
 	return err;
 }
 
-static void unhook(struct ftrace_ops *ops, unsigned long addr)
+static int unhook(struct ftrace_ops *ops, unsigned long addr)
 {
-	unregister_ftrace_function(ops);
-	ftrace_set_filter_ip(ops, addr, 1, 0);
+	int err = stay_if_dead(unregister_ftrace_function(ops));
+
+	if (!err)
+		ftrace_set_filter_ip(ops, addr, 1, 0);
+	return err;
 }
 
 /**
@@ -80,6 +98,9 @@ int mmopt_entry_arm(struct mmopt_entry *entry, char *why, size_t why_len)
 		snprintf(why, why_len,
 			 "another livepatch or probe owns %s, or kernel.ftrace_enabled is 0",
 			 entry->symbol);
+	else if (err == -EAGAIN)
+		snprintf(why, why_len, "a BPF program is being attached to %s: try again",
+			 entry->symbol);
 	else if (err)
 		snprintf(why, why_len, "ftrace refused to hook %s: %d",
 			 entry->symbol, err);
@@ -93,14 +114,21 @@ int mmopt_entry_arm(struct mmopt_entry *entry, char *why, size_t why_len)
  * @why_len: its size in bytes
  *
  * Context: sleeps until no call is in the replacement.
- * Return: 0, or -EINTR if a signal ended the wait; the function is given back.
+ * Return: 0, -EINTR if a signal ended the wait, the function being given back, or
+ * -ENODEV if ftrace is dead and the hook stays.
  */
 int mmopt_entry_disarm(struct mmopt_entry *entry, char *why, size_t why_len)
 {
-	int err;
+	int err = 0;
 
 	if (entry->ops.flags & FTRACE_OPS_FL_ENABLED)
-		unhook(&entry->ops, entry->addr);
+		err = unhook(&entry->ops, entry->addr);
+	if (err) {
+		snprintf(why, why_len,
+			 "ftrace has shut itself down, the hook on %s stays until reboot",
+			 entry->symbol);
+		return err;
+	}
 	err = mmopt_drain_wait(&entry->drain);
 	if (err)
 		snprintf(why, why_len, "calls are still under way");
@@ -112,13 +140,24 @@ static void notrace pass(unsigned long ip, unsigned long parent_ip,
 {
 }
 
+/* Is the function's ftrace site untouched? Whoever owns a function is called there. */
+static bool untouched(unsigned long addr)
+{
+	static const u8 nop[] = { BYTES_NOP5 };
+	unsigned long site = mmopt_ftrace_site(addr);
+
+	return site && !memcmp((void *)site, nop, sizeof(nop));
+}
+
+#define CLAIM_TRIES 20
+
 /**
  * mmopt_entry_owned() - does another patcher own a function?
  * @symbol: the function; one that does not exist is owned by nobody
  *
  * Asks the kernel's own arbiter, by claiming the function for a moment, during
- * which a livepatch of it would be refused. With ftrace off there is no answer,
- * which counts as yes.
+ * which a livepatch of it would be refused; but not if nobody calls from there
+ * at all. No answer, with ftrace off or dead, counts as yes.
  *
  * Context: may sleep.
  */
@@ -130,16 +169,19 @@ bool mmopt_entry_owned(const char *symbol)
 	};
 	static DEFINE_MUTEX(claim_lock);
 	unsigned long addr = mmopt_ksym(symbol);
-	int err;
+	int err, tries = 0;
 
-	if (!addr)
+	if (!addr || untouched(addr))
 		return false;
 	mutex_lock(&claim_lock);
-	err = hook(&claim, addr);
+	/* BPF asks to come again while it attaches a program, anywhere. */
+	while ((err = hook(&claim, addr)) == -EAGAIN && ++tries < CLAIM_TRIES)
+		msleep(10);
 	if (!err)
-		unhook(&claim, addr);
+		err = unhook(&claim, addr);
 	mutex_unlock(&claim_lock);
-	return err == -EBUSY;
+	/* without an ftrace site, nobody can */
+	return err && err != -EINVAL;
 }
 
 /* Self test: does a hook redirect here, and is it gone when removed? */
@@ -192,7 +234,7 @@ int mmopt_entry_selftest(void)
 	err = mmopt_entry_arm(&selftest, why, sizeof(why));
 	if (!err) {
 		with = call_selftest(1);
-		unhook(&selftest.ops, selftest.addr);
+		err = unhook(&selftest.ops, selftest.addr);
 		without = call_selftest(1);
 	}
 	mmopt_drain_exit(&selftest.drain);

@@ -105,7 +105,6 @@ struct mmopt_callsites {
 	unsigned int nr;
 };
 
-int mmopt_callsites_setup(void);
 int mmopt_callsites_init(struct mmopt_callsites *set, char *why, size_t why_len);
 void mmopt_callsites_exit(struct mmopt_callsites *set);
 int mmopt_callsites_arm(struct mmopt_callsites *set, char *why, size_t why_len);

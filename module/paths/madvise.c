@@ -26,8 +26,9 @@
  * reaper, GUP-fast, MADV_DONTNEED (under a VMA read lock itself). Reclaim from
  * here takes no mmap_lock: faults enter it under a VMA lock as well.
  * Mmu notifiers are called by the rmap walks that reclaim does, as in stock.
- * The young bits of MADV_COLD are flushed by tlb_finish_mmu() before the VMA
- * lock drops; nothing is freed through that gather.
+ * The young bits of MADV_COLD are flushed before the VMA lock drops. A CPU that
+ * has not seen the flush yet only fails to set one again; on x86 the kernel leaves
+ * them unflushed elsewhere, and entries stay present, so nobody skips a flush.
  *
  * What sends a call, or the rest of it, to stock do_madvise():
  *  - another mm (process_madvise): mm_users would not be ours, and the address
@@ -96,14 +97,13 @@ void proto_drain(void);
 
 MMOPT_DEFINE_KFUNC(do_madvise, do_madvise);
 MMOPT_DEFINE_KFUNC(lru_add_drain, proto_drain);
-MMOPT_DEFINE_KFUNC(tlb_gather_mmu, tlb_gather_mmu);
-MMOPT_DEFINE_KFUNC(tlb_finish_mmu, tlb_finish_mmu);
+DEFINE_STATIC_CALL_NULL(k_flush_young, flush_tlb_mm_range);
 
 static const struct mmopt_kfunc funcs[] = {
 	MMOPT_KFUNC(do_madvise),
 	MMOPT_KFUNC(lru_add_drain),
-	MMOPT_KFUNC(tlb_gather_mmu),
-	MMOPT_KFUNC(tlb_finish_mmu),
+	{ "flush_tlb_mm_range", &STATIC_CALL_KEY(k_flush_young),
+	  STATIC_CALL_TRAMP_ADDR(k_flush_young) },
 };
 
 static const struct mmopt_btf_want want[] = {
@@ -115,8 +115,10 @@ static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_MEMBER(struct madvise_walk_private, tlb),
 	MMOPT_WANT_MEMBER(struct madvise_walk_private, pageout),
 	MMOPT_WANT_SIZE(struct mmu_gather),
-	MMOPT_WANT_FUNC(tlb_gather_mmu, "void (struct mmu_gather *, struct mm_struct *)"),
-	MMOPT_WANT_FUNC(tlb_finish_mmu, "void (struct mmu_gather *)"),
+	MMOPT_WANT_MEMBER(struct mmu_gather, mm),
+	MMOPT_WANT_MEMBER(struct mmu_gather, start),
+	MMOPT_WANT_MEMBER(struct mmu_gather, end),
+	MMOPT_WANT_FUNC(flush_tlb_mm_range, MMOPT_FLUSH_BTF),
 	MMOPT_WANT_FUNC(lru_add_drain, "void (void)"),
 };
 
@@ -128,14 +130,16 @@ static int walk_vma(struct vm_area_struct *vma, unsigned long start,
 		    unsigned long end, struct madvise_walk_private *private);
 
 /*
- * What madvise_cold() and madvise_pageout() do with a VMA, in their order.
- * tlb_start_vma() and tlb_end_vma() are left out: with merged VMAs, as on x86,
- * they only note flags that the x86 flush does not look at.
+ * What madvise_cold() and madvise_pageout() do with a VMA, in their order. The
+ * callback only notes in the gather where it took young bits away. We flush for
+ * that as stock does, but do not open the gather: the kernel takes gathers that
+ * overlap for frees that do, and would have every munmap() meanwhile, which
+ * stock's mmap_lock kept out, flush the whole address space, and us as well.
  */
 static long advise_lru(struct vm_area_struct *vma, unsigned long start,
 		       unsigned long end, bool pageout)
 {
-	struct mmu_gather tlb;
+	struct mmu_gather tlb = { .mm = vma->vm_mm };
 	struct madvise_walk_private private = { .tlb = &tlb, .pageout = pageout };
 	struct file *file = vma->vm_file;
 	int err;
@@ -153,9 +157,11 @@ static long advise_lru(struct vm_area_struct *vma, unsigned long start,
 		return 0;
 
 	static_call(k_lru_add_drain)();
-	static_call(k_tlb_gather_mmu)(&tlb, vma->vm_mm);
+	__tlb_reset_range(&tlb);
 	err = walk_vma(vma, start, end, &private);
-	static_call(k_tlb_finish_mmu)(&tlb);
+	if (tlb.end)
+		static_call(k_flush_young)(tlb.mm, tlb.start, tlb.end,
+					   tlb_get_unmap_shift(&tlb), false);
 	/* A fatal signal ends the walk and is no error. */
 	return err == -EREMOTE ? err : 0;
 }
@@ -183,8 +189,9 @@ static const struct mmopt_btf_want want_here[] = {
 };
 
 static const char *const bypassed[] = {
-	"do_madvise", "vector_madvise", "madvise_lock", "madvise_do_behavior",
-	"madvise_vma_behavior", "madvise_cold", "madvise_pageout", NULL
+	"do_madvise", "vector_madvise", "madvise_lock", "madvise_unlock",
+	"madvise_do_behavior", "madvise_vma_behavior", "madvise_cold",
+	"madvise_pageout", NULL
 };
 
 /* pmd_entry is set at load; the kernel takes its address too, so IBT allows it. */
@@ -210,7 +217,10 @@ static const struct mmopt_btf_want want_here[] = {
 	MMOPT_WANT_MEMBER(struct mm_walk, private),
 };
 
-static const char *const bypassed[] = { "do_madvise", "walk_page_range", NULL };
+static const char *const bypassed[] = {
+	"do_madvise", "walk_page_range", "__walk_page_range", "walk_pgd_range",
+	"walk_p4d_range", "walk_pud_range", "walk_pmd_range", NULL
+};
 
 static int pmd_entry(pmd_t *pmd, unsigned long addr, unsigned long next,
 		     struct mm_walk *walk)

@@ -31,8 +31,8 @@
  *    lock is the root's;
  *  - faults, zaps (munmap, MADV_DONTNEED, guard pages), mprotect, fork, collapse
  *    of anonymous memory, userfaultfd, clear_refs, PAGEMAP_SCAN need mmap_lock or
- *    a VMA lock; the OOM reaper, NUMA balancing and MADV_* under VMA locks only
- *    try them;
+ *    a VMA lock, and wait for it or go away again (the OOM reaper, NUMA balancing,
+ *    MADV_* under VMA locks);
  *  - GUP-fast, lockless, takes a reference to a page that is mapped in either
  *    place. It frees nothing, and rechecks the entry after it has the reference;
  *  - hardware sets accessed and dirty bits in the entry itself: a PMD takes its
@@ -58,8 +58,9 @@
  *  - hugetlb, PFNMAP and MIXEDMAP mappings;
  *  - either VMA registered with userfaultfd: with remap events off, the bits must
  *    be cleared on the way (CVE-2025-21696), in both directions of a recovery;
- *  - an mm with mmu notifiers, which are not exported to bracket a batch with.
- *    Registering one takes mmap_lock for writing, so there is none until the end.
+ *  - an mm that has, or once had, mmu notifiers, which are not exported to bracket
+ *    a batch with. Registering one takes mmap_lock for writing, so there is none
+ *    until the end.
  * KSM pages are unmerged by the caller. Soft-dirty is set by PTE moves and not by
  * PMD moves, as in stock. MREMAP_DONTUNMAP and MREMAP_FIXED differ only in what
  * the caller does before and after.
@@ -116,7 +117,8 @@ static DEFINE_STATIC_KEY_FALSE(fast);
 
 /*
  * How much a batch covers, in bytes, which bounds how long the rmap locks are
- * held.
+ * held. Whoever holds them is not rescheduled: others of the same tree, who may
+ * matter more, wait for it.
  */
 static unsigned long batch_bytes = SZ_64M;
 
@@ -170,6 +172,12 @@ static const struct mmopt_kfunc funcs[] = {
 };
 
 #define CONTROL(member) MMOPT_WANT_MEMBER(struct pagetable_move_control, member)
+
+/* What batches go around; the hook itself claims move_page_tables(). */
+static const char *const bypassed[] = {
+	"get_old_pud", "get_old_pmd", "alloc_new_pud", "alloc_new_pmd", "move_pgt_entry",
+	"move_normal_pmd", "move_huge_pmd", "move_ptes", NULL
+};
 
 static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_FUNC(flush_tlb_mm_range, MMOPT_FLUSH_BTF),
@@ -244,28 +252,29 @@ enum piece { HOLE, BATCH, STOCK, NOMEM };
 /*
  * Who moves what is at @at, and how much of it: @len. For a batch the tables of
  * the destination are made. If they cannot be, the move ends there, as stock's
- * does: asking again would only call the OOM killer once more.
+ * does: asking again would call the OOM killer once more.
  */
 static enum piece look(const struct move *m, unsigned long at, unsigned long *len)
 {
 	unsigned long from = m->from + at, to = m->to + at;
 	struct mm_struct *mm = m->old->vm_mm;
-	pud_t *pud = mmopt_find_pud(mm, from);
-	pmd_t entry, *new;
+	pud_t *pudp = mmopt_find_pud(mm, from);
+	pud_t pud = pudp ? READ_ONCE(*pudp) : __pud(0);
+	pmd_t pmd, *new;
 
 	*len = hole(m, at, NULL);
-	if (!pud || pud_none(*pud))
+	if (pud_none(pud))
 		return HOLE;
 	/* With one flush for all of it stock is as good as we are. */
-	if (pud_leaf(*pud) || (*len == PUD_SIZE && !(to & ~PUD_MASK)))
+	if (pud_leaf(pud) || (*len == PUD_SIZE && !(to & ~PUD_MASK)))
 		return STOCK;
-	entry = READ_ONCE(*pmd_offset(pud, from));
-	if (pmd_none(entry)) {
+	pmd = READ_ONCE(*pmd_offset(&pud, from));
+	if (pmd_none(pmd)) {
 		*len = min(up_to(from, PMD_SIZE), m->end - from);
 		return HOLE;
 	}
 	*len = extent(m, at);
-	if (congruent(m) ? !pmd_present(entry) || *len < PMD_SIZE : !is_table(entry))
+	if (congruent(m) ? !pmd_present(pmd) || *len < PMD_SIZE : !is_table(pmd))
 		return STOCK;
 	new = mmopt_make_pmd(mm, to);
 	if (!new)
@@ -278,23 +287,25 @@ static enum piece look(const struct move *m, unsigned long at, unsigned long *le
 }
 
 /*
- * The lock of the new entry's table, with the old one's held. They are the same
- * in one PMD table, and for all tables of a kernel that does not split them.
+ * Both places' locks, which are the same in one PMD table, and everywhere on a
+ * kernel that does not split them. In the order of their addresses, as
+ * UFFDIO_MOVE takes such a pair: that holds no more than the locks of other VMAs,
+ * and a page table lock is shared with those.
  */
-static void lock_second(spinlock_t *old, spinlock_t *new) __acquires(new)
+static void lock_both(spinlock_t *a, spinlock_t *b)
 {
-	if (new != old)
-		spin_lock_nested(new, SINGLE_DEPTH_NESTING);
-	else
-		__acquire(new);
+	if (a > b)
+		swap(a, b);
+	spin_lock(a);
+	if (a != b)
+		spin_lock_nested(b, SINGLE_DEPTH_NESTING);
 }
 
-static void unlock_second(spinlock_t *old, spinlock_t *new) __releases(new)
+static void unlock_both(spinlock_t *a, spinlock_t *b)
 {
-	if (new != old)
-		spin_unlock(new);
-	else
-		__release(new);
+	spin_unlock(a);
+	if (a != b)
+		spin_unlock(b);
 }
 
 static void move_huge(const struct move *m, unsigned long at, pmd_t *old, pmd_t *new,
@@ -316,12 +327,12 @@ static void move_huge(const struct move *m, unsigned long at, pmd_t *old, pmd_t 
 static bool move_pmd(const struct move *m, unsigned long at, pmd_t *old, pmd_t *new)
 {
 	struct mm_struct *mm = m->old->vm_mm;
-	spinlock_t *old_ptl = pmd_lock(mm, old);
+	spinlock_t *old_ptl = pmd_lockptr(mm, old);
 	spinlock_t *new_ptl = pmd_lockptr(mm, new);
 	bool movable;
 	pmd_t pmd;
 
-	lock_second(old_ptl, new_ptl);
+	lock_both(old_ptl, new_ptl);
 	pmd = *old;
 	movable = pmd_present(pmd) && pmd_none(*new);
 	if (movable && pmd_leaf(pmd)) {
@@ -330,8 +341,7 @@ static bool move_pmd(const struct move *m, unsigned long at, pmd_t *old, pmd_t *
 		pmd_clear(old);
 		pmd_populate(mm, new, pmd_pgtable(pmd));
 	}
-	unlock_second(old_ptl, new_ptl);
-	spin_unlock(old_ptl);
+	unlock_both(old_ptl, new_ptl);
 	return movable || pmd_none(pmd);
 }
 
@@ -354,8 +364,7 @@ static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
 		return pmd_none(*old);
 	old_ptl = pte_lockptr(mm, old);
 	new_ptl = pte_lockptr(mm, new);
-	spin_lock(old_ptl);
-	lock_second(old_ptl, new_ptl);
+	lock_both(old_ptl, new_ptl);
 	old_pte = pte_offset_kernel(old, from);
 	new_pte = pte_offset_kernel(new, to);
 	for (; from < end; from += PAGE_SIZE, to += PAGE_SIZE, old_pte++, new_pte++) {
@@ -364,8 +373,7 @@ static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
 		pte = ptep_get_and_clear(mm, from, old_pte);
 		set_pte_at(mm, to, new_pte, soft_dirty(pte));
 	}
-	unlock_second(old_ptl, new_ptl);
-	spin_unlock(old_ptl);
+	unlock_both(old_ptl, new_ptl);
 	return true;
 }
 
@@ -387,7 +395,6 @@ static unsigned long move_batch(const struct move *m, unsigned long len)
 	if (anon_vma)
 		down_write(&anon_vma->root->rwsem);
 	for (at = 0; at < len; at += step) {
-		cond_resched();
 		old = mmopt_find_pmd(mm, m->from + at);
 		if (!old || pmd_none(READ_ONCE(*old))) {
 			step = hole(m, at, old);
@@ -445,7 +452,7 @@ static unsigned long move_pieces(struct move *m, unsigned long *batched)
 			*batched += done;
 		m->from += done;
 		m->to += done;
-		if (stock && done < len)
+		if (piece == NOMEM || (stock && done < len))
 			break;
 	}
 	return m->from - start;
@@ -596,6 +603,7 @@ struct mmopt_path mmopt_path_mremap = {
 	.name = "mremap",
 	.ops = &mremap_ops,
 	.tunables = tunables,
+	.bypassed = bypassed,
 	.stats = {
 		.fallback = fallback_name,
 		.nr_fallbacks = ARRAY_SIZE(fallback_name),

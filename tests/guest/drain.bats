@@ -165,3 +165,36 @@ churned()
 	assert_equal "$(cat "$BATS_TEST_TMPDIR"/{first,second})" $'ok\nok'
 	assert_equal "$(path_state madvise)" on
 }
+
+@test "observing ends like the path does: the wait can be given up, and taken up again" {
+	echo 1 >"$ADVICE/observe"
+	hold_one
+	run timeout -s INT 2 "$PROG/poke" "$ADVICE/observe" 0
+	assert_equal "$(<"$ADVICE/observe")" 0
+	run path_state madvise
+	assert_output --regexp '^draining: .*under way'
+	release
+	echo 0 >"$ADVICE/observe"
+	assert_equal "$(path_state madvise)" off
+	mmopt_unload
+	mmopt_load
+}
+
+@test "the module parameter: a wait can be given up, and blocks no reader" {
+	local enable=$MMOPT_PARAMETERS/enable pid
+
+	echo madvise >"$enable"
+	hold_one
+	"$PROG/poke" "$enable" none >"$BATS_TEST_TMPDIR/out" 3>&- &
+	pid=$!
+	wait_until 30 grep -q '^draining' "$ADVICE/state"
+	run timeout 10 cat "$enable"
+	assert_output none
+	# and a second writer can give up too
+	run timeout -s INT 2 "$PROG/poke" "$enable" none
+	assert [ -d /proc/$pid ]
+	release
+	wait $pid
+	assert_equal "$(<"$BATS_TEST_TMPDIR/out")" ok
+	assert_equal "$(path_state madvise)" off
+}

@@ -23,29 +23,35 @@ teardown_file()
 	mmopt_load
 }
 
-# Symbols that the path madvise cannot do without.
-needed()
+# without PATH SYMBOL...: each of them is one that the path cannot do without.
+without()
 {
-	echo do_madvise lru_add_drain tlb_gather_mmu tlb_finish_mmu lock_vma_under_rcu
-	echo madvise_cold_or_pageout_pte_range __x64_sys_madvise __do_sys_process_madvise
-	if kernel_is 7; then
-		echo vector_madvise walk_page_range_vma
-	fi
-}
+	local path=$1 symbol
 
-@test "without a symbol that it needs, the path is unavailable and names it" {
-	local symbol state
-
-	require_path madvise
 	rmmod mmopt
-	for symbol in $(needed); do
+	for symbol in "${@:2}"; do
 		modprobe mmopt hide="$symbol"
-		state=$(<"$ADVICE/state")
-		assert_regex "$state" "^unavailable: .*\b$symbol\b"
-		run poke "$ADVICE/enabled" 1
+		assert_regex "$(<"$MMOPT/$path/state")" "^unavailable: .*\b$symbol\b"
+		run poke "$MMOPT/$path/enabled" 1
 		assert_output EOPNOTSUPP
 		rmmod mmopt
 	done
+}
+
+@test "without a symbol that it needs, the path madvise is unavailable and names it" {
+	local here=()
+
+	require_path madvise
+	! kernel_is 7 || here=(vector_madvise walk_page_range_vma)
+	without madvise do_madvise lru_add_drain flush_tlb_mm_range lock_vma_under_rcu \
+		madvise_cold_or_pageout_pte_range __x64_sys_madvise __do_sys_process_madvise \
+		insn_decode text_mutex _stext "${here[@]}"
+}
+
+@test "without a symbol that it needs, the path mremap is unavailable and names it" {
+	require_path mremap
+	without mremap move_page_tables flush_tlb_mm_range pgtable_trans_huge_withdraw \
+		pgtable_trans_huge_deposit __pte_alloc __pmd_alloc __pud_alloc
 }
 
 @test "without a symbol that some kernels lack, the path is available" {
@@ -64,7 +70,7 @@ needed()
 @test "without what all paths need, every path is unavailable" {
 	local symbol path
 
-	for symbol in __start_BTF insn_decode text_mutex kallsyms_lookup_size_offset; do
+	for symbol in __start_BTF kallsyms_lookup_size_offset; do
 		modprobe mmopt hide=$symbol
 		for path in $(mmopt_paths); do
 			assert_regex "$(<"$MMOPT/$path/state")" '^unavailable: .+'

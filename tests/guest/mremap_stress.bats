@@ -135,3 +135,12 @@ took()
 	assert_equal "$(stat_of mremap taken)" 0
 	assert_equal "$(stat_of mremap fallback_userfaultfd)" "$(stat_of mremap calls)"
 }
+
+@test "UFFDIO_MOVE between the same page tables" {
+	! kernel_is 6.1 || skip "UFFDIO_MOVE came with Linux 6.8"
+	run "$PROG/mremap_uffd" move "$SECONDS_EACH"
+	remark "$output"
+	assert_success
+	assert_line intact
+	took
+}

@@ -50,6 +50,16 @@ bypassed()
 	fi
 }
 
+# More of that, on which a livepatch would be felt by everybody.
+bypassed_too()
+{
+	if kernel_is 7; then
+		echo madvise_lock madvise_unlock madvise_do_behavior madvise_vma_behavior
+	else
+		echo walk_page_range __walk_page_range walk_pgd_range
+	fi
+}
+
 # Probes of the tracing kind: probe TYPE:NAME FUNCTION, on from here on.
 probe()
 {
@@ -124,10 +134,38 @@ advise()
 	counted_once
 }
 
+@test "who comes while the path is only observed keeps it off as well" {
+	echo 1 >"$ADVICE/observe"
+	insmod "$BATS_TEST_DIRNAME/mod-probe/mmopt_test_probe.ko" function=do_madvise
+	run poke "$ADVICE/enabled" 1
+	assert_output EBUSY
+	run path_state madvise
+	assert_output --regexp '^off: .*\bdo_madvise\b'
+	rmmod mmopt_test_probe
+	path_enable madvise
+
+	foreign_livepatch do_madvise
+	wait_until 20 grep -q '^tripped: ' "$ADVICE/state"
+	path_disable madvise
+	run poke "$ADVICE/enabled" 1
+	assert_output EBUSY
+	foreign_end
+	path_enable madvise
+}
+
+@test "the path mremap stays off for what its batches go around" {
+	insmod "$BATS_TEST_DIRNAME/mod-probe/mmopt_test_probe.ko" function=move_huge_pmd
+	run poke "$MMOPT/mremap/enabled" 1
+	assert_output EBUSY
+	assert_regex "$(path_state mremap)" '^off: .*\bmove_huge_pmd\b'
+	rmmod mmopt_test_probe
+	path_enable mremap
+}
+
 @test "a probe that claims a function keeps the path off, in either order" {
 	local function
 
-	for function in $(bypassed); do
+	for function in $(bypassed) $(bypassed_too); do
 		insmod "$BATS_TEST_DIRNAME/mod-probe/mmopt_test_probe.ko" function="$function"
 		run poke "$ADVICE/enabled" 1
 		assert_output EBUSY

@@ -6,6 +6,8 @@
  *                            mutators touch what is left, a handler fills it
  *   wp                       write-protection across moves, with and without
  *                            remap events; lines for a comparison
+ *   move SECONDS             another thread moves huge pages by UFFDIO_MOVE between
+ *                            the same two PMD tables; both must get on
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -149,6 +151,69 @@ static int missing(unsigned int seconds, bool event)
 	_exit(!good);
 }
 
+#ifndef UFFDIO_MOVE
+struct uffdio_move {
+	__u64 dst, src, len, mode;
+	__s64 move;
+};
+
+#define UFFDIO_MOVE	_IOWR(UFFDIO, 0x05, struct uffdio_move)
+#define UFFD_FEATURE_MOVE	(1 << 16)
+#endif
+
+/* Huge pages that UFFDIO_MOVE takes to and fro, beside the memory that mremap moves. */
+static void *move_by_uffd(void *arg)
+{
+	char *p[2] = { window(0) + 64 * MIB, window(1) + 64 * MIB };
+	struct uffdio_move m = { .len = SIZE };
+
+	map_at(p[1], SIZE, THP);
+	watch(p[1], SIZE, UFFDIO_REGISTER_MODE_MISSING);
+	map_at(p[0], SIZE, THP);
+	tag(p[0], PAGES, 0);
+	watch(p[0], SIZE, UFFDIO_REGISTER_MODE_MISSING);
+	for (int turn = 0; !atomic_load(&ending); turn = !turn) {
+		m.src = (uintptr_t)p[turn];
+		m.dst = (uintptr_t)p[!turn];
+		/* the mm is being changed: what has not moved yet remains */
+		for (uint64_t done = 0; done < SIZE;) {
+			m.src = (uintptr_t)p[turn] + done;
+			m.dst = (uintptr_t)p[!turn] + done;
+			m.len = SIZE - done;
+			if (ioctl(uffd, UFFDIO_MOVE, &m) && errno != EAGAIN)
+				die("UFFDIO_MOVE");
+			done += m.move > 0 ? m.move : 0;
+		}
+		if (!tagged(p[!turn], PAGES, 0))
+			atomic_store(&wrong, true);
+		atomic_fetch_add(&filled, 1);
+	}
+	return NULL;
+}
+
+static int moving(unsigned int seconds)
+{
+	uint64_t end = now_ns() + seconds * 1000000000ULL;
+	char *p[2] = { window(0) + 2 * MIB, window(1) + 4 * MIB };
+	unsigned long moves = 0;
+	pthread_t other;
+	bool good;
+
+	open_uffd(UFFD_FEATURE_MOVE);
+	map_at(p[0], SIZE, ANON);
+	tag(p[0], PAGES, 0);
+	if (pthread_create(&other, NULL, move_by_uffd, NULL))
+		die("cannot make a thread");
+	for (; now_ns() < end || moves & 1; moves++)
+		move(p[moves & 1], SIZE, SIZE, 0, p[~moves & 1]);
+	atomic_store(&ending, true);
+	pthread_join(other, NULL);
+	good = !atomic_load(&wrong) && moves && filled && tagged(p[0], PAGES, 0);
+	printf("moves %lu by userfaultfd %lu\n", moves, filled);
+	puts(good ? "intact" : "DAMAGED");
+	return !good;
+}
+
 static void *read_event(void *arg)
 {
 	struct pollfd p = { .fd = uffd, .events = POLLIN };
@@ -209,8 +274,10 @@ int main(int argc, char **argv)
 {
 	if (argc >= 3 && !strcmp(argv[1], "missing"))
 		return missing(strtoul(argv[2], NULL, 10), argc > 3);
+	if (argc == 3 && !strcmp(argv[1], "move"))
+		return moving(strtoul(argv[2], NULL, 10));
 	if (argc != 2 || strcmp(argv[1], "wp")) {
-		fprintf(stderr, "usage: mremap_uffd wp | missing SECONDS [event]\n");
+		fprintf(stderr, "usage: mremap_uffd wp | move SECONDS | missing SECONDS [event]\n");
 		return 2;
 	}
 	pin();
