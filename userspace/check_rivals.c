@@ -18,6 +18,9 @@ static const struct {
 	const char *function;
 } used[] = {
 	{ "mremap", "move_page_tables" },
+	{ "mremap", "move_huge_pmd" },
+	{ "mremap", "get_old_pud" },
+	{ "mremap", "alloc_new_pud" },
 	{ "madvise", "do_madvise" },
 	{ "madvise", "vector_madvise" },
 	{ "madvise", "madvise_do_behavior" },
@@ -31,6 +34,8 @@ static const struct {
 	{ "madvise", "__do_sys_process_madvise" },
 	{ "madvise", "io_madvise" },
 	{ "madvise", "walk_page_range" },
+	{ "madvise", "__walk_page_range" },
+	{ "madvise", "walk_pgd_range" },
 };
 
 /* The path that uses @function, of which only @len bytes are the name. */

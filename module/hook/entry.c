@@ -176,7 +176,7 @@ bool mmopt_entry_owned(const char *symbol)
 	mutex_lock(&claim_lock);
 	/* BPF asks to come again while it attaches a program, anywhere. */
 	while ((err = hook(&claim, addr)) == -EAGAIN && ++tries < CLAIM_TRIES)
-		msleep(10);
+		msleep(20);
 	if (!err)
 		err = unhook(&claim, addr);
 	mutex_unlock(&claim_lock);

@@ -4,22 +4,24 @@
  * and one TLB flush for many PMDs where stock takes both for each.
  *
  * Hook. The entry of move_page_tables() is taken over for moves of at least
- * two PMDs that are not just whole PUDs. The range is cut into pieces from its start on: pieces that can be
- * batched are moved here, each other piece (unaligned ends, huge pages that do
- * not fit, whole PUDs, which stock moves with one flush each) by stock code,
- * called for that piece. So the return value, how far the move got, is as exact as stock's, and
- * the caller's recovery, which moves that much back, finds what it expects.
+ * two PMDs that are not just whole PUDs. The range is cut into pieces from its
+ * start on: pieces that can be batched are moved here, each other piece (unaligned
+ * ends, huge pages that do not fit, whole PUDs, which stock moves with one flush
+ * each) by stock code, called for that piece. So the return value, how far the
+ * move got, is as exact as stock's, and the caller's recovery, which moves that
+ * much back, finds what it expects.
  *
  * If old and new address are congruent modulo PMD_SIZE, PMD entries move, those
- * of huge pages among them; else PTEs do. Tables of the destination are allocated before any lock: reclaim
- * takes the rmap locks.
+ * of huge pages among them; else PTEs do. Tables of the destination are allocated
+ * before any lock: reclaim takes the rmap locks.
  *
  * Locks. The caller holds mmap_lock for writing and, where there are VMA locks,
  * has both VMAs write-locked. We add, for each batch, i_mmap_rwsem and
  * anon_vma->root->rwsem for writing, always and not only when need_rmap_locks
  * says that rmap might meet the new place first (CVE-2022-41222), and the page
- * table locks of each PMD in turn, old and new. All but the page table locks are
- * held from the first entry that is cleared until the flush is done.
+ * table locks of each PMD in turn, old and new, in the order of their addresses
+ * (see mmopt_lock_ptls()). All but the latter are held from the first entry that
+ * is cleared until the flush is done.
  *
  * Why one late flush is sound. Until the flush another CPU may use the old
  * translation, or walk the new one. Neither may reach a page that was freed,
@@ -286,28 +288,6 @@ static enum piece look(const struct move *m, unsigned long at, unsigned long *le
 	return is_table(*new) ? BATCH : STOCK;
 }
 
-/*
- * Both places' locks, which are the same in one PMD table, and everywhere on a
- * kernel that does not split them. In the order of their addresses, as
- * UFFDIO_MOVE takes such a pair: that holds no more than the locks of other VMAs,
- * and a page table lock is shared with those.
- */
-static void lock_both(spinlock_t *a, spinlock_t *b)
-{
-	if (a > b)
-		swap(a, b);
-	spin_lock(a);
-	if (a != b)
-		spin_lock_nested(b, SINGLE_DEPTH_NESTING);
-}
-
-static void unlock_both(spinlock_t *a, spinlock_t *b)
-{
-	spin_unlock(a);
-	if (a != b)
-		spin_unlock(b);
-}
-
 static void move_huge(const struct move *m, unsigned long at, pmd_t *old, pmd_t *new,
 		      bool same_table)
 {
@@ -332,7 +312,7 @@ static bool move_pmd(const struct move *m, unsigned long at, pmd_t *old, pmd_t *
 	bool movable;
 	pmd_t pmd;
 
-	lock_both(old_ptl, new_ptl);
+	mmopt_lock_ptls(old_ptl, new_ptl);
 	pmd = *old;
 	movable = pmd_present(pmd) && pmd_none(*new);
 	if (movable && pmd_leaf(pmd)) {
@@ -341,7 +321,7 @@ static bool move_pmd(const struct move *m, unsigned long at, pmd_t *old, pmd_t *
 		pmd_clear(old);
 		pmd_populate(mm, new, pmd_pgtable(pmd));
 	}
-	unlock_both(old_ptl, new_ptl);
+	mmopt_unlock_ptls(old_ptl, new_ptl);
 	return movable || pmd_none(pmd);
 }
 
@@ -364,7 +344,7 @@ static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
 		return pmd_none(*old);
 	old_ptl = pte_lockptr(mm, old);
 	new_ptl = pte_lockptr(mm, new);
-	lock_both(old_ptl, new_ptl);
+	mmopt_lock_ptls(old_ptl, new_ptl);
 	old_pte = pte_offset_kernel(old, from);
 	new_pte = pte_offset_kernel(new, to);
 	for (; from < end; from += PAGE_SIZE, to += PAGE_SIZE, old_pte++, new_pte++) {
@@ -373,7 +353,7 @@ static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
 		pte = ptep_get_and_clear(mm, from, old_pte);
 		set_pte_at(mm, to, new_pte, soft_dirty(pte));
 	}
-	unlock_both(old_ptl, new_ptl);
+	mmopt_unlock_ptls(old_ptl, new_ptl);
 	return true;
 }
 
