@@ -50,6 +50,21 @@ teardown()
 	assert_success
 }
 
+@test "the trace in a report of the OOM killer passes, and no other" {
+	local report="x invoked oom-killer: gfp_mask=0xdc0(GFP_KERNEL), order=0"
+
+	printf '%s\n' "$report" "Call Trace:" >/dev/kmsg
+	run klog_assert_clean
+	assert_success
+	printf '%s\n' "$report" "Call Trace:" "Call Trace:" >/dev/kmsg
+	run klog_assert_clean
+	assert_failure
+	klog_mark
+	printf '%s\n' "$report" "WARNING: x" "Call Trace:" >/dev/kmsg
+	run klog_assert_clean
+	assert_failure
+}
+
 @test "a log that lost the marker fails" {
 	# shellcheck disable=SC2034 # klog_assert_clean looks for it
 	KLOG_MARKER="mmopt: a marker that the log has overwritten"
