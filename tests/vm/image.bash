@@ -122,6 +122,19 @@ make_root()
 		"$suite" "$dir/root" - <"$dir/sources"
 }
 
+# Of the kernel's source, only what its own tests of memory are built from.
+keep_selftests()
+{
+	local src=$1/root/usr/src
+
+	mkdir "$src/selftests"
+	tar -xf "$src"/linux-source-*.tar.xz -C "$src/selftests" \
+		--strip-components=4 --wildcards \
+		'*/tools/testing/selftests/kselftest*.h' \
+		'*/tools/testing/selftests/[mv]m' || return 1
+	rm "$src"/linux-source-*
+}
+
 # base.ext4: the root without compilers, headers and package archives.
 make_disk()
 {
@@ -189,6 +202,7 @@ image_make()
 	local guest=$1 dir=$2 kernel
 
 	make_root "$guest" "$dir" || return 1
+	keep_selftests "$dir" || return 1
 	kernel=$(find "$dir/root/boot" -name 'vmlinuz-*' | sort -V | tail -n 1)
 	cp "$kernel" "$dir/vmlinuz" &&
 		unpack_kernel "$dir/vmlinuz" >"$dir/vmlinux" &&
