@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Programs that others have written, and that move memory, do with the path on
-# what they do with it off: the kernel's own tests of mremap.
+# what they do with it off: the kernel's own tests of mremap, and CRIU.
 
 load helpers
 
@@ -96,4 +96,52 @@ compare()
 	sysctl -q vm.nr_hugepages=0
 	assert [ "$(stat_of mremap calls)" -gt 0 ]
 	assert_equal "$(stat_of mremap fallback_special)" "$(stat_of mremap calls)"
+}
+
+# last_two LINES: when both processes have said that many in all, the child's last
+# line and the parent's.
+last_two()
+{
+	wait_until 60 awk -v n="$1" 'END { exit NR < n }' "$BATS_TEST_TMPDIR/out"
+	tail -n 2 "$BATS_TEST_TMPDIR/out" | sort
+}
+
+# criu_do ACTION OPTION...
+criu_do()
+{
+	criu "$1" -D "$IMAGES" -o "$1.log" "${@:2}" || {
+		tail -n 30 "$IMAGES/$1.log"
+		return 1
+	}
+}
+
+# It makes the memory that the two share somewhere else, and moves it into place.
+@test "CRIU restores a process and its child" {
+	local when parent child before begin
+
+	# it asks what the kernel can do by connecting to itself
+	ip link set lo up
+	echo 1 >"$MREMAP/observe"
+	for when in off on; do
+		IMAGES=/var/tmp/criu-$when
+		mkdir "$IMAGES"
+		setsid "$PROG/hold" 128 </dev/null >"$BATS_TEST_TMPDIR/out" 2>&1 &
+		read -r _ child _ parent < <(last_two 2 | paste -sd ' ')
+		kill -USR1 "$parent" "$child"
+		before=$(last_two 4)
+		assert_equal "$(grep -c ' holds [0-9a-f]*$' <<<"$before")" 2
+		criu_do dump -t "$parent"
+
+		path_reset mremap
+		[ $when = off ] || path_enable mremap
+		begin=${EPOCHREALTIME/./}
+		criu_do restore -d
+		remark "$when: restored in $(((${EPOCHREALTIME/./} - begin) / 1000)) ms," \
+			"moves $(stat_of mremap calls), taken $(stat_of mremap taken)"
+		assert [ "$(stat_of mremap calls)" -ge 2 ]
+		kill -USR1 "$parent" "$child"
+		assert_equal "$(last_two 6)" "$before"
+		kill "$parent" "$child"
+	done
+	assert [ "$(stat_of mremap taken)" -ge 2 ]
 }
