@@ -236,14 +236,23 @@ stats()
 	assert_equal "$SEEN" 0
 }
 
-@test "realloc doubles a buffer to 256 MiB beside another thread" {
-	path_enable mremap
-	run "$PROG/mremap_mem" realloc 28
-	remark "$output"
-	assert_success
-	assert_line intact
-	assert [ "$(stat_of mremap taken)" -gt 0 ]
-	assert_equal "$(stat_of mremap stock)" 0
+# A client: three threads, each of which appends to a buffer. Every move of theirs
+# is seen, and with the path on, taken.
+@test "threads double their buffers to 128 MiB by realloc" {
+	local when
+
+	echo 1 >"$MREMAP/observe"
+	for when in off on; do
+		path_reset mremap
+		[ $when = off ] || path_enable mremap
+		run "$PROG/mremap_mem" realloc 27 3
+		remark "$when: $output"
+		assert_success
+		assert_line intact
+		assert [ "$(stat_of mremap calls)" -ge 3 ]
+		assert_line "moves $(stat_of mremap calls)"
+	done
+	assert_equal "$(stat_of mremap taken)" "$(stat_of mremap calls)"
 }
 
 # nomem SHIFT: in a cgroup of its own, where nobody may be killed, so that the

@@ -2,7 +2,7 @@
 /*
  * mremap as programs use it, and where memory is short.
  *
- *   realloc LOG2        a buffer doubles up to that size, beside a thread
+ *   realloc LOG2 N      a buffer of each of N threads doubles up to that size
  *   deposit HOW ROUNDS  huge pages move by whole entries, and the process ends;
  *                       HOW: whole, swapped (by half), collapsed
  *   nomem CGROUP SHIFT  moves by SHIFT pages across page tables, new ones of
@@ -22,43 +22,66 @@
 
 #include "mremap.h"
 
-static volatile bool ending;
+/*
+ * What one thread's buffer has become: it doubles, so that what it leaves behind
+ * never has room for it, and something else lies above.
+ */
+struct growth {
+	pthread_t thread;
+	int log2;
+	int moves;		/* of what the path takes */
+	uint64_t us[64];	/* of each realloc, by size */
+	bool damaged;
+};
 
-static void *spin(void *arg)
+static uint64_t word_of(uint64_t n)
 {
-	while (!ending)
-		;
+	return n * 0x9e3779b97f4a7c15ULL;
+}
+
+static void *grow(void *arg)
+{
+	struct growth *g = arg;
+	uint64_t *p = NULL, *was, n = 0, words, begin;
+
+	for (int i = 3; i <= g->log2; i++) {
+		was = p;
+		words = (1UL << i) / 8;
+		begin = now_ns();
+		p = realloc(p, words * 8);
+		g->us[i] = (now_ns() - begin) / 1000;
+		if (!p)
+			die("realloc");
+		g->moves += p != was && i > 22;
+		for (uint64_t k = 0; k < n; k++)
+			g->damaged |= p[k] != word_of(k);
+		for (; n < words; n++)
+			p[n] = word_of(n);
+	}
+	free(p);
 	return NULL;
 }
 
-static int grow(int log2)
+static int grow_all(int log2, int threads)
 {
-	uint64_t *p = NULL, n = 0;
-	pthread_t thread;
+	struct growth *all = calloc(threads, sizeof(*all));
+	bool damaged = false;
 	int moves = 0;
 
-	if (pthread_create(&thread, NULL, spin, NULL))
-		die("cannot make a thread");
-	for (int i = 3; i <= log2; i++) {
-		uint64_t *was = p, words = (1UL << i) / 8;
-
-		p = realloc(p, words * 8);
-		if (!p)
-			die("realloc");
-		moves += p != was && i > 22;
-		for (uint64_t k = 0; k < n; k++) {
-			if (p[k] != k * 0x9e3779b97f4a7c15ULL) {
-				printf("DAMAGED: word %lu at 2^%d\n", k, i);
-				return 1;
-			}
-		}
-		for (; n < words; n++)
-			p[n] = n * 0x9e3779b97f4a7c15ULL;
+	for (int t = 0; t < threads; t++) {
+		all[t].log2 = log2;
+		if (pthread_create(&all[t].thread, NULL, grow, &all[t]))
+			die("cannot make threads");
 	}
-	ending = true;
-	pthread_join(thread, NULL);
-	printf("large moves %d\nintact\n", moves);
-	return 0;
+	for (int t = 0; t < threads; t++) {
+		pthread_join(all[t].thread, NULL);
+		moves += all[t].moves;
+		damaged |= all[t].damaged;
+	}
+	for (int i = 23; i <= log2; i++)
+		printf("to 2^%d: %lu us\n", i, all[0].us[i]);
+	printf("moves %d\n%s\n", moves, damaged ? "DAMAGED" : "intact");
+	return damaged;
 }
 
 static int deposit(const char *how, int rounds)
@@ -188,15 +211,15 @@ int main(int argc, char **argv)
 {
 	if (argc >= 2 && !strcmp(argv[1], "arguments"))
 		return check_arguments(argc, argv);
-	if (argc == 3 && !strcmp(argv[1], "realloc"))
-		return grow(atoi(argv[2]));
+	if (argc == 4 && !strcmp(argv[1], "realloc"))
+		return grow_all(atoi(argv[2]), atoi(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "deposit"))
 		return deposit(argv[2], atoi(argv[3]));
 	if (argc == 4 && !strcmp(argv[1], "nomem"))
 		return nomem(argv[2], strtoul(argv[3], NULL, 10));
 	if (argc == 3 && !strcmp(argv[1], "exec"))
 		return exec_big(strtoul(argv[2], NULL, 10));
-	fprintf(stderr, "usage: mremap_mem realloc LOG2 | deposit HOW ROUNDS | "
+	fprintf(stderr, "usage: mremap_mem realloc LOG2 N | deposit HOW ROUNDS | "
 		"nomem CGROUP SHIFT | exec MIB\n");
 	return 2;
 }
