@@ -37,7 +37,10 @@ static const char *const paths[] = {
 
 _Static_assert(PATH_COUNT <= AB_PATHS_MAX, "AB_PATHS_MAX");
 
-const struct ab_case *const ab_suites[] = { ab_mremap_cases, ab_madvise_cases, NULL };
+/* Those of one path next to each other. */
+const struct ab_case *const ab_suites[] = {
+	ab_mremap_cases, ab_realloc_cases, ab_madvise_cases, NULL
+};
 
 volatile int ab_stop;
 

@@ -59,6 +59,7 @@ struct ab_case {
 
 extern const struct ab_case ab_madvise_cases[];
 extern const struct ab_case ab_mremap_cases[];
+extern const struct ab_case ab_realloc_cases[];
 
 /* Each ends with an entry without a name. */
 extern const struct ab_case *const ab_suites[];
@@ -114,6 +115,7 @@ int ab_churn_main(const char *threads);
 
 struct ab_spin;
 
+int ab_spin_setup(const struct ab_case *c);
 struct ab_spin *ab_spin_start(bool elsewhere);
 int ab_spin_stop(struct ab_spin *s);
 int ab_spin_main(void);

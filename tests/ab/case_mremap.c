@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,12 +228,10 @@ static int mremap_setup(const struct ab_case *c)
 {
 	const struct mremap_load *l = c->load;
 	struct memory *m = memory_of(l);
-	cpu_set_t may;
+	int err = ab_spin_setup(c);
 
-	if (c->spinner && !sched_getaffinity(0, sizeof(may), &may) && CPU_COUNT(&may) < 2) {
-		ab_error("%s: left out: takes two CPUs", c->name);
-		return AB_SKIP;
-	}
+	if (err)
+		return err;
 	if (!m->at && l->len == GIB &&
 	    sum_of("/proc/meminfo", "MemAvailable") < LARGE_NEEDS_MIB * KIB) {
 		ab_error("%s: left out: takes %u MiB of free memory", c->name,

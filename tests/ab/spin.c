@@ -68,6 +68,17 @@ static int start_elsewhere(struct ab_spin *s)
 	return ECHILD;
 }
 
+/* Whether there is a CPU for it. */
+int ab_spin_setup(const struct ab_case *c)
+{
+	cpu_set_t may;
+
+	if (!c->spinner || sched_getaffinity(0, sizeof(may), &may) || CPU_COUNT(&may) > 1)
+		return 0;
+	ab_error("%s: left out: takes two CPUs", c->name);
+	return AB_SKIP;
+}
+
 struct ab_spin *ab_spin_start(bool elsewhere)
 {
 	struct ab_spin *s = calloc(1, sizeof(*s));
