@@ -31,6 +31,7 @@ setup()
 
 teardown()
 {
+	echo 67108864 >"$MMOPT/mremap/batch_bytes"
 	end_test
 }
 
@@ -57,6 +58,14 @@ took()
 	race none shared congruent 8
 	took
 	assert_equal "$(stat_of mremap stock)" 0
+}
+
+@test "writers at both places, and a batch for each page table" {
+	echo 2097152 >"$MMOPT/mremap/batch_bytes"
+	race none anon aligned 8
+	race none anon unaligned 8
+	took
+	assert [ "$(stat_of mremap flushes)" -ge $((4 * $(stat_of mremap taken))) ]
 }
 
 @test "writers at both places, huge pages" {
