@@ -92,7 +92,9 @@ int mmopt_entry_arm(struct mmopt_entry *entry, char *why, size_t why_len)
 	int err;
 
 	entry->ops.func = takeover;
-	entry->ops.flags = CLAIM_FLAGS;
+	/* A dead ftrace has kept it, and will refuse it again. */
+	if (!(entry->ops.flags & FTRACE_OPS_FL_ENABLED))
+		entry->ops.flags = CLAIM_FLAGS;
 	err = hook(&entry->ops, entry->addr);
 	if (err == -EBUSY)
 		snprintf(why, why_len,

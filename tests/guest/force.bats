@@ -49,6 +49,10 @@ both_work()
 	both_work
 	assert_equal "$(stat_of mremap taken)" 0
 	assert [ "$(stat_of mremap stock)" -gt 0 ]
+	run poke "$MMOPT/mremap/enabled" 1
+	assert_output ENODEV
+	run poke "$MMOPT/mremap/enabled" 0
+	assert_output ENODEV
 	run rmmod mmopt
 	assert_failure
 	both_work
