@@ -142,6 +142,7 @@ make_disk()
 
 	cp -al "$dir/root" "$thin"
 	rm -rf "${thin:?}"/boot/* "$thin"/usr/src/* "$thin"/usr/lib/gcc \
+		"$thin"/usr/lib/modules/*-{cloud,rt}-* \
 		"$thin"/usr/libexec/gcc "$thin"/usr/include \
 		"$thin"/var/lib/apt/lists/* "$thin"/var/cache/*
 	truncate -s 4G "$dir/base.ext4"
@@ -203,7 +204,9 @@ image_make()
 
 	make_root "$guest" "$dir" || return 1
 	keep_selftests "$dir" || return 1
-	kernel=$(find "$dir/root/boot" -name 'vmlinuz-*' | sort -V | tail -n 1)
+	# headers of another flavour may have brought its kernel along
+	kernel=$(find "$dir/root/boot" -name 'vmlinuz-*' \
+		! -name '*-cloud-*' ! -name '*-rt-*' | sort -V | tail -n 1)
 	cp "$kernel" "$dir/vmlinuz" &&
 		unpack_kernel "$dir/vmlinuz" >"$dir/vmlinux" &&
 		make_initramfs "$dir" "${kernel##*/vmlinuz-}" &&
