@@ -44,7 +44,12 @@ cache_is_old()
 
 cache_make()
 {
-	note "making $name for the cache (about a minute)"
+	local time='a minute'
+
+	case $name in
+	*-kernel) time='20 minutes on two CPUs' ;;
+	esac
+	note "making $name for the cache (about $time)"
 	rm -rf "$new"
 	mkdir "$new"
 	if ! "$@" "$new"; then
@@ -68,12 +73,29 @@ image_use()
 
 	guest_suite "$guest" >/dev/null
 	recipe=$({
-		image_packages | sort -u
+		image_packages "$guest" | sort -u
 		cat "$VM/image.bash"
+		case $guest in
+		*-debug) cat "$VM/debug.config" "$VM/debug-kernel" ;;
+		esac
 	} | hash_of_stdin)
 	cache_use "$guest" "$recipe" image_make "$guest"
 	IMAGE=$DIR
 	RELEASE=$(cat "$IMAGE/release")
+}
+
+# Sets DIR to where the debug kernel of a guest is, which the root file system $2
+# has the source of. It is as good as new while that source is.
+debug_kernel_use()
+{
+	local guest=$1 root=$2 recipe
+
+	recipe=$({
+		chroot "$root" dpkg-query -W linux-source gcc
+		cat "$VM/debug.config" "$VM/debug-kernel"
+	} | hash_of_stdin)
+	touch -c "$CACHE/$guest-kernel-$recipe/built" 2>/dev/null || :
+	cache_use "$guest-kernel" "$recipe" make_debug_kernel "$root"
 }
 
 # Sets QEMU to the command that runs it. Not the machine's own: before 8.1, QEMU

@@ -11,6 +11,8 @@
 # A change of this file makes new images: what only uses them is in cache.bash.
 
 GUESTS=(debian12 debian13 debian13-backports)
+# Not the distribution's kernel, but its source built with debug.config.
+DEBUG_GUESTS=(debian13-debug debian13-backports-debug)
 
 # Not needed by any test, and most of what a kernel package weighs.
 EXCLUDE=(
@@ -31,7 +33,8 @@ guest_suite()
 	case $1 in
 	debian12) echo bookworm ;;
 	debian13 | debian13-backports) echo trixie ;;
-	*) die "no guest '$1'; there are: ${GUESTS[*]}" ;;
+	debian13-debug | debian13-backports-debug) echo trixie ;;
+	*) die "no guest '$1'; there are: ${GUESTS[*]} ${DEBUG_GUESTS[*]}" ;;
 	esac
 }
 
@@ -43,7 +46,12 @@ package_list()
 
 image_packages()
 {
-	package_list "$VM"/packages/*
+	local kernel=kernel
+
+	case $1 in
+	*-debug) kernel=debug ;;
+	esac
+	package_list "$VM"/packages/{build,peers,test,$kernel}
 	readme_commands |
 		sed -n 's/^\(sudo \)\{0,1\}apt\(-get\)\{0,1\} install//p' |
 		tr -s '[:space:]' '\n' | sed -e '/^-/d' -e '/^$/d'
@@ -81,7 +89,7 @@ image_sources()
 	echo "deb $main $suite-updates main"
 	[ -z "$security" ] || echo "deb $security $suite-security main"
 	case $guest in
-	*-backports) echo "deb $main $suite-backports main" ;;
+	*-backports*) echo "deb $main $suite-backports main" ;;
 	esac
 }
 
@@ -102,7 +110,7 @@ make_root()
 		options+=("--dpkgopt=path-exclude=$pattern")
 	done
 	case $guest in
-	*-backports)
+	*-backports*)
 		cat >"$dir/pin" <<-END
 			Package: linux-*
 			Pin: release n=$suite-backports
@@ -118,7 +126,7 @@ make_root()
 		--aptopt='APT::Get::Assume-Yes "true"' \
 		--dpkgopt=force-unsafe-io \
 		"${options[@]}" \
-		--include="$(image_packages | sort -u | paste -sd,)" \
+		--include="$(image_packages "$guest" | sort -u | paste -sd,)" \
 		"$suite" "$dir/root" - <"$dir/sources"
 }
 
@@ -198,11 +206,41 @@ unpack_kernel()
 		esac
 }
 
+# Packs a debug kernel, built in the root file system $1, into the folder $2.
+make_debug_kernel()
+{
+	local root=$1 dir=$2
+
+	# shellcheck disable=SC2016 # for the shell of the namespace
+	cp "$VM/debug.config" "$VM/debug-kernel" "$root/tmp" &&
+		logged unshare -m sh -ec 'mount -t proc proc "$0/proc"
+			exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin LC_ALL=C.UTF-8 \
+				sh /tmp/debug-kernel /tmp/debug.config /tmp/kernel.tar
+			' "$root" &&
+		mv "$root/tmp/kernel.tar" "$dir" &&
+		rm "$root/tmp/debug-kernel" "$root/tmp/debug.config"
+}
+
+# The kernel is kept for itself: it takes much longer to make than an image, and
+# changes more rarely.
+install_debug_kernel()
+{
+	local guest=$1 root=$2
+
+	(
+		debug_kernel_use "$guest" "$root"
+		tar -xf "$DIR/kernel.tar" -C "$root"
+	)
+}
+
 image_make()
 {
 	local guest=$1 dir=$2 kernel
 
 	make_root "$guest" "$dir" || return 1
+	case $guest in
+	*-debug) install_debug_kernel "$guest" "$dir/root" || return 1 ;;
+	esac
 	keep_selftests "$dir" || return 1
 	# headers of another flavour may have brought its kernel along
 	kernel=$(find "$dir/root/boot" -name 'vmlinuz-*' \
