@@ -29,12 +29,15 @@ help:
 	@echo '  cli            build the command line'
 	@echo '  check          static checks, unit tests and the tests that need no guest'
 	@echo '  test           every test, in guests with stock kernels too (sudo tests/run)'
+	@echo '  test-debug     the guest tests, on kernels with KASAN, lockdep and the like'
+	@echo '  debug-kernel   build such a kernel, if it is not there (20 minutes): KERNEL='
 	@echo '  demo           measure mmopt in a guest (sudo tests/demo)'
 	@echo '  ab             the A/B measurement alone: KERNEL=, PATHS=, RUNS=, OUT='
 	@echo '  shell          a shell in a guest with mmopt installed: KERNEL='
 	@echo '  clean          remove what was built'
 	@echo
-	@echo 'KERNEL is debian12, debian13 or debian13-backports.'
+	@echo 'KERNEL is debian12, debian13 or debian13-backports; with kernels for finding'
+	@echo 'faults, debian13-debug or debian13-backports-debug.'
 
 .PHONY: module
 module:
@@ -82,6 +85,14 @@ check:
 .PHONY: test
 test:
 	tests/run
+
+.PHONY: test-debug
+test-debug:
+	tests/run guest debian13-debug debian13-backports-debug
+
+.PHONY: debug-kernel
+debug-kernel:
+	tests/vm/guest prepare $(KERNEL)
 
 .PHONY: demo
 demo:
