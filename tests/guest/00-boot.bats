@@ -23,11 +23,25 @@ teardown()
 	assert_output $'1\n1'
 }
 
-@test "the kernel is the distribution's own, untainted or tainted by us alone" {
+@test "the kernel is untainted or tainted by us alone" {
 	# O: out of tree, E: unsigned, K: livepatch
 	assert_equal $(($(cat /proc/sys/kernel/tainted) & ~(1 << 12 | 1 << 13 | 1 << 15))) 0
+}
+
+@test "the kernel is the distribution's own, or where asked for the one that debugs itself" {
+	local function
+
 	run cat /proc/version
-	assert_output --partial Debian
+	if [[ $MMOPT_GUEST == *-debug ]]; then
+		assert_output --partial "-debug "
+		assert_equal "$(awk '$1 == "debug_locks:" { print $2 }' /proc/lockdep_stats)" 1
+		for function in kasan_report __page_table_check_pte_clear debug_object_init; do
+			grep -q " T $function\$" /proc/kallsyms
+		done
+	else
+		assert_output --partial "(debian-kernel@"
+		assert [ ! -e /proc/lockdep_stats ]
+	fi
 }
 
 @test "DKMS has built and installed the module for this kernel" {
