@@ -18,9 +18,14 @@ static const struct {
 	const char *function;
 } used[] = {
 	{ "mremap", "move_page_tables" },
-	{ "mremap", "move_huge_pmd" },
 	{ "mremap", "get_old_pud" },
+	{ "mremap", "get_old_pmd" },
 	{ "mremap", "alloc_new_pud" },
+	{ "mremap", "alloc_new_pmd" },
+	{ "mremap", "move_pgt_entry" },
+	{ "mremap", "move_normal_pmd" },
+	{ "mremap", "move_huge_pmd" },
+	{ "mremap", "move_ptes" },
 	{ "madvise", "do_madvise" },
 	{ "madvise", "vector_madvise" },
 	{ "madvise", "madvise_do_behavior" },
@@ -36,6 +41,9 @@ static const struct {
 	{ "madvise", "walk_page_range" },
 	{ "madvise", "__walk_page_range" },
 	{ "madvise", "walk_pgd_range" },
+	{ "madvise", "walk_p4d_range" },
+	{ "madvise", "walk_pud_range" },
+	{ "madvise", "walk_pmd_range" },
 };
 
 /* The path that uses @function, of which only @len bytes are the name. */
