@@ -115,38 +115,3 @@ int mmopt_make_ptes(struct mm_struct *mm, pmd_t *pmd)
 {
 	return static_call(k___pte_alloc)(mm, pmd);
 }
-
-/**
- * mmopt_lock_ptls() - lock the page tables of two entries
- * @a: lock of the one
- * @b: lock of the other, which can be the same
- *
- * In the order of their addresses, as UFFDIO_MOVE takes such a pair. That holds
- * no more than the locks of its own two VMAs, and page tables are shared with
- * others: mmap_lock does not keep it away, and in another order two CPUs would
- * wait for each other.
- */
-void mmopt_lock_ptls(spinlock_t *a, spinlock_t *b) __acquires(a) __acquires(b)
-{
-	if (a > b)
-		swap(a, b);
-	spin_lock(a);
-	if (a != b)
-		spin_lock_nested(b, SINGLE_DEPTH_NESTING);
-	else
-		__acquire(b);
-}
-
-/**
- * mmopt_unlock_ptls() - undo mmopt_lock_ptls()
- * @a: as there
- * @b: as there
- */
-void mmopt_unlock_ptls(spinlock_t *a, spinlock_t *b) __releases(a) __releases(b)
-{
-	spin_unlock(a);
-	if (a != b)
-		spin_unlock(b);
-	else
-		__release(b);
-}
