@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,28 +134,34 @@ static long number_in(const char *dir, const char *file)
 	return n;
 }
 
-static void limit(const char *cgroup, const char *value)
+static void limit(int fd, const char *value)
 {
-	char path[256];
-
-	snprintf(path, sizeof(path), "%s/memory.max", cgroup);
-	write_to(path, value);
+	if (pwrite(fd, value, strlen(value), 0) != (ssize_t)strlen(value))
+		die("cannot limit the memory to %s", value);
 }
 
 static int nomem(const char *cgroup, size_t pages)
 {
 	char *from = window(0) + 2 * MIB, *to = window(1) + 4 * MIB + pages * PAGE;
-	char value[32], *p;
+	char value[256], *p;
+	const char *how;
 	bool good;
+	int fd;
 
+	/* an open file: to open one takes memory */
+	snprintf(value, sizeof(value), "%s/memory.max", cgroup);
+	fd = open(value, O_WRONLY);
+	if (fd < 0)
+		die("%s", value);
 	map_at(from, SPARSE_LEN, ANON);
 	for (size_t i = 0; i < SPARSE_TABLES; i++)
 		tag_one(from + i * HUGE + 9 * PAGE, i);
 	snprintf(value, sizeof(value), "%lu", number_in(cgroup, "memory.current") + 2 * MIB);
-	limit(cgroup, value);
+	limit(fd, value);
 	p = mremap(from, SPARSE_LEN, SPARSE_LEN, MREMAP_MAYMOVE | MREMAP_FIXED, to);
-	printf("%s,", p == MAP_FAILED ? outcome(-1) : "ok");
-	limit(cgroup, "max");
+	how = p == MAP_FAILED ? outcome(-1) : "ok";
+	limit(fd, "max");
+	printf("%s,", how);
 	if (p == MAP_FAILED)
 		p = from;
 	good = sparse_intact(p);
@@ -165,6 +172,7 @@ static int nomem(const char *cgroup, size_t pages)
 	good &= sparse_intact(p);
 	printf(" then %s\n", good ? "intact" : "DAMAGED");
 	unmap(p, SPARSE_LEN);
+	close(fd);
 	return !good;
 }
 
