@@ -22,6 +22,13 @@
 #define mmopt_assign_str(dst, src) __assign_str(dst, src)
 #endif
 
+/* What a function's entry saved for tracers; hidden in a struct since 6.12. */
+#if KERNEL_VERSION(6, 12, 0) <= LINUX_VERSION_CODE
+#define mmopt_entry_regs(fregs)	(&arch_ftrace_regs(fregs)->regs)
+#else
+#define mmopt_entry_regs(fregs)	(&(fregs)->regs)
+#endif
+
 /* The kernel's patching of live text, renamed in 6.16. */
 #if KERNEL_VERSION(6, 16, 0) <= LINUX_VERSION_CODE
 #define MMOPT_TEXT_POKE		"smp_text_poke_single"

@@ -20,6 +20,7 @@
 #include <linux/trace_recursion.h>
 #include <asm/nops.h>
 
+#include "../compat.h"
 #include "../ksym.h"
 #include "hook.h"
 
@@ -27,8 +28,8 @@ static void notrace takeover(unsigned long ip, unsigned long parent_ip,
 			     struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
 	struct mmopt_entry *entry = container_of(ops, struct mmopt_entry, ops);
-	struct pt_regs *regs = ftrace_get_regs(fregs);
-	int bit = regs ? ftrace_test_recursion_trylock(ip, parent_ip) : -1;
+	struct pt_regs *regs = mmopt_entry_regs(fregs);
+	int bit = ftrace_test_recursion_trylock(ip, parent_ip);
 
 	if (bit < 0) {
 		WRITE_ONCE(entry->nmissed, entry->nmissed + 1);
@@ -41,8 +42,8 @@ static void notrace takeover(unsigned long ip, unsigned long parent_ip,
 	ftrace_test_recursion_unlock(bit);
 }
 
-#define CLAIM_FLAGS \
-	(FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT)
+/* As for livepatches: arguments and ip are saved, which is cheaper than all. */
+#define CLAIM_FLAGS	(FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT)
 
 /*
  * A bug anywhere in the kernel makes ftrace shut itself down, and then it takes

@@ -42,8 +42,9 @@ static __always_inline void mmopt_leave(struct mmopt_drain *drain)
  * @symbol:      the function, for messages
  * @addr:        its address
  * @replacement: runs instead, with the same arguments; ends with mmopt_leave()
- * @eligible:    decides from the arguments; NULL takes every call. Runs with
- *               preemption off, must be notrace and must not touch user memory
+ * @eligible:    decides from the arguments, all that @regs has; NULL takes every
+ *               call. Runs with preemption off, must be notrace and must not touch
+ *               user memory
  * @drain:       counts who is in @replacement
  * @nmissed:     calls that passed unseen because they came from within tracing
  * @ops:         the hook
