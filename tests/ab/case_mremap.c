@@ -152,10 +152,11 @@ static char *map(const struct mremap_load *l, char *at)
 
 static int populate(struct memory *m, const struct mremap_load *l, const char *name)
 {
-	unsigned long huge = sum_of("/proc/self/smaps", "AnonHugePages");
+	unsigned long huge;
 
 	if (m->at && munmap(m->at, m->len))
 		goto fail;
+	huge = sum_of("/proc/self/smaps", "AnonHugePages");
 	*m = (struct memory){
 		.window = (char *)WINDOWS + (m - memories) * WINDOW,
 		.len = l->len,
