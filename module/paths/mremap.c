@@ -249,6 +249,20 @@ static unsigned long extent(const struct move *m, unsigned long at)
 	return min3(up_to(from, PMD_SIZE), up_to(to, PMD_SIZE), m->end - from);
 }
 
+/*
+ * Does stock move this as a whole PUD, with one flush? Where both VMAs begin it
+ * rounds down to a PMD, if nothing is in the way.
+ */
+static bool whole_pud(const struct move *m, unsigned long from, unsigned long to,
+		      unsigned long end)
+{
+	if (congruent(m) && from == m->old->vm_start && to == m->new->vm_start) {
+		from &= PMD_MASK;
+		to &= PMD_MASK;
+	}
+	return !((from | to | end) & ~PUD_MASK);
+}
+
 enum piece { HOLE, BATCH, STOCK, NOMEM };
 
 /*
@@ -267,8 +281,7 @@ static enum piece look(const struct move *m, unsigned long at, unsigned long *le
 	*len = hole(m, at, NULL);
 	if (pud_none(pud))
 		return HOLE;
-	/* With one flush for all of it stock is as good as we are. */
-	if (pud_leaf(pud) || (*len == PUD_SIZE && !(to & ~PUD_MASK)))
+	if (pud_leaf(pud) || whole_pud(m, from, to, from + *len))
 		return STOCK;
 	pmd = READ_ONCE(*pmd_offset(&pud, from));
 	if (pmd_none(pmd)) {
@@ -405,7 +418,7 @@ static unsigned long move_pieces(struct move *m, unsigned long *batched)
 	unsigned long most = READ_ONCE(batch_bytes);
 	unsigned long start = m->from;
 	unsigned long len, next, done;
-	bool populated, stock, other;
+	bool populated, stock;
 	enum piece piece;
 
 	while (m->from < m->end) {
@@ -418,8 +431,7 @@ static unsigned long move_pieces(struct move *m, unsigned long *batched)
 		/* A run for stock code is bounded only to keep this loop short. */
 		while (len < m->end - m->from && len < (stock ? PUD_SIZE : most)) {
 			piece = look(m, len, &next);
-			other = piece == STOCK;
-			if (piece == NOMEM || other != stock)
+			if (piece == NOMEM || (piece == STOCK) != stock)
 				break;
 			populated |= piece == BATCH;
 			len += next;
@@ -449,20 +461,20 @@ static enum fallback why_not(const struct move *m)
 	return NO_FALLBACK;
 }
 
-static unsigned long move(struct move *m)
+static unsigned long move(struct move m)
 {
 	struct mmopt_stats *stats = &mmopt_path_mremap.stats;
 	bool on = static_branch_unlikely(&fast);
-	enum fallback why = on ? why_not(m) : NO_FALLBACK;
+	enum fallback why = on ? why_not(&m) : NO_FALLBACK;
 	unsigned long moved, batched = 0;
 	u64 begin = ktime_get_ns();
 
 	if (on && why == NO_FALLBACK) {
-		moved = move_pieces(m, &batched);
+		moved = move_pieces(&m, &batched);
 		if (!batched)
 			why = FALLBACK_unbatched;
 	} else {
-		moved = move_stock(m, m->end - m->from);
+		moved = move_stock(&m, m.end - m.from);
 	}
 	if (why != NO_FALLBACK) {
 		this_cpu_inc(stats->cpu->fallback[why]);
@@ -473,6 +485,7 @@ static unsigned long move(struct move *m)
 	mmopt_count(stats, MMOPT_pages, batched >> PAGE_SHIFT);
 	mmopt_count_latency(stats, batched ? MMOPT_HIST_TAKEN : MMOPT_HIST_STOCK,
 			    ktime_get_ns() - begin);
+	mmopt_leave(&entry.drain);
 	return moved;
 }
 
@@ -483,14 +496,6 @@ static unsigned long move(struct move *m)
 static bool notrace worthwhile(unsigned long from, unsigned long to, unsigned long len)
 {
 	return len >= 2 * PMD_SIZE && ((from | to | len) & ~PUD_MASK);
-}
-
-static unsigned long move_counted(struct move m)
-{
-	unsigned long moved = move(&m);
-
-	mmopt_leave(&entry.drain);
-	return moved;
 }
 
 #if MMOPT_MOVE_CONTROL
@@ -505,7 +510,7 @@ static bool notrace eligible(struct pt_regs *regs)
 
 static unsigned long mmopt_move_page_tables(struct pagetable_move_control *pmc)
 {
-	return move_counted((struct move){
+	return move((struct move){
 		pmc->old, pmc->new, pmc->old_addr, pmc->new_addr, pmc->old_end,
 		pmc->need_rmap_locks });
 }
@@ -520,7 +525,7 @@ static bool notrace eligible(struct pt_regs *regs)
 
 static unsigned long mmopt_move_page_tables(MMOPT_MOVE_PARAMS)
 {
-	return move_counted((struct move){
+	return move((struct move){
 		old, new, from, to, from + len, need_rmap_locks });
 }
 

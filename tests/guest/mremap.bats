@@ -179,6 +179,14 @@ stats()
 	assert_equal "$(lines 'contents intact$')" 64
 }
 
+@test "whole GiB whose head stock rounds down are left to it" {
+	compare mremap_moves head
+	assert_equal "$SEEN" 1
+	assert_equal "$TAKEN" 0
+	assert_equal "$(lines 'contents intact$')" 1
+	assert_equal "$(stat_of mremap fallback_unbatched)" 1
+}
+
 @test "DONTUNMAP, FIXED, growing, shrinking and moving a part" {
 	compare mremap_moves flags
 	all_taken 25

@@ -498,6 +498,23 @@ static void special(void)
 	unmap(to, SIZE);
 }
 
+/* Two GiB but for the first MiB, which stock rounds down and so moves as whole PUDs. */
+static void head(void)
+{
+	char *from = window(0) + MIB, *to = window(1) + MIB;
+	size_t len = 2 * GIB - MIB;
+
+	map_at(from, len, ANON);
+	for (size_t at = 0; at < len; at += len / 16)
+		tag_one(from + at, at);
+	move(from, len, len, 0, to);
+	for (size_t at = 0; at < len; at += len / 16)
+		if (!tagged_one(to + at, at))
+			die("contents DAMAGED");
+	printf("head: contents intact\n");
+	unmap(to, len);
+}
+
 /* Many moves of one mapping: what is taken, and how often the TLB is flushed. */
 static void plain(enum kind kind, const char *mib, const char *layout, const char *times)
 {
@@ -539,7 +556,7 @@ int main(int argc, char **argv)
 	} groups[] = {
 		{ "kinds", kinds }, { "offsets", offsets }, { "flags", flags },
 		{ "vmas", vmas }, { "forks", forks }, { "softdirty", softdirty },
-		{ "special", special },
+		{ "special", special }, { "head", head },
 	};
 
 	pin();
