@@ -12,8 +12,9 @@
  * much back, finds what it expects.
  *
  * If old and new address are congruent modulo PMD_SIZE, PMD entries move, those
- * of huge pages among them; else PTEs do. Tables of the destination are allocated
- * before any lock: reclaim takes the rmap locks.
+ * of huge pages among them; else PTEs do, one by one: stock's batches for large
+ * folios ask pte_batch_hint(), which on x86 says 1. Tables of the destination are
+ * allocated before any lock: reclaim takes the rmap locks.
  *
  * Locks. The caller holds mmap_lock for writing and, where there are VMA locks,
  * has both VMAs write-locked. We add, for each batch, i_mmap_rwsem and
