@@ -285,9 +285,10 @@ static int mremap_run(const struct ab_case *c, enum ab_mode mode, struct ab_samp
 	if (m->at != v.to[0] && m->at != v.to[1] &&
 	    (move_to(m, m->window + BETWEEN) || move_to(m, v.to[0])))
 		return -1;
-	/* The first of a kind may be unlike all that follow: it splits entries. */
+	/* The first of a kind may be unlike all that follow, and stock: it splits entries. */
 	if (make && (move(&v) || move(&v)))
 		return -1;
+	v.calls = 0;
 	if (c->spinner) {
 		spin = ab_spin_start(mode == AB_limit);
 		if (!spin)
