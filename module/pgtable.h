@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Finding, making and locking page tables. */
+/* Finding, making and locking page tables, and taking entries out of them. */
 #ifndef MMOPT_PGTABLE_H
 #define MMOPT_PGTABLE_H
 
@@ -44,6 +44,25 @@ static inline void mmopt_unlock_ptls(spinlock_t *a, spinlock_t *b)
 		spin_unlock(b);
 	else
 		__release(b);
+}
+
+/**
+ * mmopt_take_pte() - clear an entry that moves, and return what it was
+ * @mm:   whose it is
+ * @addr: what it maps
+ * @ptep: the entry
+ *
+ * An atomic access is there for the CPUs that set accessed and dirty bits by
+ * themselves. Where both are set already there is nothing left for them to write,
+ * and nobody else writes without the lock.
+ *
+ * Context: under the page table lock.
+ */
+static inline pte_t mmopt_take_pte(struct mm_struct *mm, unsigned long addr, pte_t *ptep)
+{
+	const pteval_t both = _PAGE_ACCESSED | _PAGE_DIRTY;
+
+	return ptep_get_and_clear_full(mm, addr, ptep, (pte_flags(ptep_get(ptep)) & both) == both);
 }
 
 #endif /* MMOPT_PGTABLE_H */

@@ -39,8 +39,8 @@
  *  - GUP-fast, lockless, takes a reference to a page that is mapped in either
  *    place. It frees nothing, and rechecks the entry after it has the reference;
  *  - hardware sets accessed and dirty bits in the entry itself: a PMD takes its
- *    PTEs along, and a PTE is cleared atomically, after which the old
- *    translation can only write if its dirty bit was set and so has been moved.
+ *    PTEs along, and no bit of a PTE gets lost (mmopt_take_pte()), after which the
+ *    old translation can only write if its dirty bit was set and so has been moved.
  * The flush covers the old range with freed_tables set, which also drops cached
  * upper levels on lazy CPUs, as stock does.
  *
@@ -364,7 +364,7 @@ static bool move_ptes(struct mm_struct *mm, pmd_t *old, unsigned long from,
 	for (; from < end; from += PAGE_SIZE, to += PAGE_SIZE, old_pte++, new_pte++) {
 		if (pte_none(READ_ONCE(*old_pte)))
 			continue;
-		pte = ptep_get_and_clear(mm, from, old_pte);
+		pte = mmopt_take_pte(mm, from, old_pte);
 		set_pte_at(mm, to, new_pte, soft_dirty(pte));
 	}
 	mmopt_unlock_ptls(old_ptl, new_ptl);
