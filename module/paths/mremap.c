@@ -432,7 +432,7 @@ static unsigned long move_pieces(struct move *m, unsigned long *batched)
 		/* A run for stock code is bounded only to keep this loop short. */
 		while (len < m->end - m->from && len < (stock ? PUD_SIZE : most)) {
 			piece = look(m, len, &next);
-			if (piece == NOMEM || (piece == STOCK) != stock)
+			if (stock ? piece != STOCK : piece == STOCK || piece == NOMEM)
 				break;
 			populated |= piece == BATCH;
 			len += next;
