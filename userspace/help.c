@@ -12,6 +12,24 @@ static const char footer[] =
 	"  -V, --version   the same as the command version\n\n"
 	"exit status: 0 ok, 1 failed, 2 usage, 3 not loaded, 4 no permission or lockdown\n";
 
+/* Those that this verb alone takes, or without one those that all do. */
+static void add_options(struct json_object *obj, const struct command *cmd)
+{
+	struct json_object *list = json_array(obj, "options");
+
+	for (size_t i = 0; i < options_count; i++) {
+		const struct option_info *info = &options[i];
+		struct json_object *option;
+
+		if (!option_fits(info, cmd) || (cmd && option_fits(info, NULL)))
+			continue;
+		option = json_object_new_object();
+		json_set(option, "option", "--%s", info->name);
+		json_set(option, "value", "%s", info->value ? info->value : "");
+		json_object_array_add(list, option);
+	}
+}
+
 static void add_command(struct json_object *list, const struct command *cmd)
 {
 	struct json_object *obj = json_object_new_object();
@@ -19,6 +37,7 @@ static void add_command(struct json_object *list, const struct command *cmd)
 	json_set(obj, "command", "%s", cmd->name);
 	json_set(obj, "args", "%s", cmd->args);
 	json_set(obj, "summary", "%s", cmd->summary);
+	add_options(obj, cmd);
 	json_object_array_add(list, obj);
 }
 
@@ -39,7 +58,9 @@ int cmd_help(struct json_object *doc, int argc, char **argv)
 	}
 	list = json_array(doc, "commands");
 	for (size_t i = 0; i < commands_count; i++)
-		add_command(list, &commands[i]);
+		if (!commands[i].hidden)
+			add_command(list, &commands[i]);
+	add_options(doc, NULL);
 	return RC_OK;
 }
 

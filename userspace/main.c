@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <errno.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ const struct command commands[] = {
 		.details = "\n"
 			   "  --allow-untested  let paths be enabled on an untested kernel\n"
 			   "  NAME=VALUE        a module parameter, such as enable=madvise\n",
-		.options = OPT_ALLOW_UNTESTED, .max_args = INT_MAX,
+		.options = OPT_ALLOW_UNTESTED,
+		.operands = OPERANDS_PARAMETERS, .max_args = INT_MAX,
 		.run = cmd_load, .print = print_load,
 	}, {
 		.name = "unload", .args = "[--timeout SECONDS]",
@@ -32,20 +34,21 @@ const struct command commands[] = {
 		.name = "enable", .args = "[--timeout SECONDS] PATH...|all",
 		.summary = "switch paths on",
 		.details = "\n  all  every path that is available; the others are skipped\n",
-		.options = OPT_TIMEOUT, .max_args = INT_MAX,
+		.options = OPT_TIMEOUT, .operands = OPERANDS_PATHS_OR_ALL, .max_args = INT_MAX,
 		.run = cmd_enable, .print = print_toggle,
 	}, {
 		.name = "disable", .args = "[--timeout SECONDS] PATH...|all",
 		.summary = "switch paths off",
 		.details = "\nReturns when no call is left in the path.\n"
 			   "\n  --timeout SECONDS  how long to wait for that (60)\n",
-		.options = OPT_TIMEOUT, .max_args = INT_MAX,
+		.options = OPT_TIMEOUT, .operands = OPERANDS_PATHS_OR_ALL, .max_args = INT_MAX,
 		.run = cmd_disable, .print = print_toggle,
 	}, {
 		.name = "stats", .args = "[PATH...]",
 		.summary = "show what the paths have counted and timed",
 		.details = "\nHalf of the calls took less than 'p50 below'.\n",
-		.max_args = INT_MAX, .run = cmd_stats, .print = print_stats,
+		.operands = OPERANDS_PATHS, .max_args = INT_MAX,
+		.run = cmd_stats, .print = print_stats,
 	}, {
 		.name = "check", .args = "",
 		.summary = "tell whether this host fits, before anything is loaded",
@@ -55,36 +58,72 @@ const struct command commands[] = {
 		.name = "help", .args = "[COMMAND]",
 		.summary = "explain a command",
 		.details = "",
-		.max_args = 1, .run = cmd_help, .print = print_help,
+		.operands = OPERANDS_COMMAND, .max_args = 1, .run = cmd_help, .print = print_help,
 	}, {
 		.name = "version", .args = "",
 		.summary = "show the versions of this tool and of the module",
 		.details = "",
 		.run = cmd_version, .print = print_version,
+	}, {
+		.name = "__complete", .args = "WORD...",
+		.summary = "what may stand for the last word, for shells",
+		.details = "", .hidden = true,
+		.max_args = INT_MAX, .run = cmd_complete, .print = print_complete,
 	},
 };
 
 const size_t commands_count = ARRAY_SIZE(commands);
 
-/* By name or by a prefix that only one name has. Says what is wrong if it finds none. */
-const struct command *command_find(const char *verb)
+const struct option_info options[] = {
+	{ "json", 'j', NULL },
+	{ "pretty", 'p', NULL },
+	{ "help", 'h', NULL },
+	{ "version", 'V', NULL },
+	{ "allow-untested", OPT_ALLOW_UNTESTED, NULL },
+	{ "timeout", OPT_TIMEOUT, "SECONDS" },
+};
+
+const size_t options_count = ARRAY_SIZE(options);
+
+bool option_fits(const struct option_info *option, const struct command *cmd)
+{
+	return option->key < OPT_ALLOW_UNTESTED || (cmd && option->key & cmd->options);
+}
+
+/*
+ * By name or by a prefix that only one name has. @names, which may be NULL, gets
+ * all that it may be.
+ */
+const struct command *command_match(const char *verb, char *names, size_t size)
 {
 	const struct command *found = NULL;
-	bool ambiguous = false;
-	char names[256] = "";
+	size_t len = 0, n = 0;
 
 	for (size_t i = 0; i < commands_count; i++) {
-		if (!strcmp(commands[i].name, verb))
-			return &commands[i];
-		if (!*verb || strncmp(commands[i].name, verb, strlen(verb)))
+		const struct command *cmd = &commands[i];
+
+		if (!strcmp(cmd->name, verb))
+			return cmd;
+		if (cmd->hidden || !*verb || strncmp(cmd->name, verb, strlen(verb)))
 			continue;
-		ambiguous = found;
-		strcat(strcat(names, found ? ", " : ""), commands[i].name);
-		found = &commands[i];
+		if (names && len < size)
+			len += (size_t)snprintf(names + len, size - len, "%s%s",
+						n ? ", " : "", cmd->name);
+		n++;
+		found = cmd;
 	}
-	if (found && !ambiguous)
+	return n == 1 ? found : NULL;
+}
+
+/* Says what is wrong if it finds none. */
+const struct command *command_find(const char *verb)
+{
+	char names[256] = "";
+	const struct command *found = command_match(verb, names, sizeof(names));
+
+	if (found)
 		return found;
-	if (found) {
+	if (*names) {
 		fail(RC_USAGE, 0, verb, "ambiguous command");
 		fail_info("it may be any of %s", names);
 	} else {
@@ -114,25 +153,23 @@ static int parse_timeout(const char *text)
 struct request {
 	bool help;
 	bool version;
-	unsigned int used;	/* OPT_* */
+	int used;	/* OPT_* */
 };
 
 static int parse_options(struct request *req, int argc, char **argv)
 {
-	enum { ALLOW_UNTESTED = 256, TIMEOUT };
-	static const struct option longs[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "pretty", no_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ "allow-untested", no_argument, NULL, ALLOW_UNTESTED },
-		{ "timeout", required_argument, NULL, TIMEOUT },
-		{ },
-	};
+	struct option longs[ARRAY_SIZE(options) + 1] = { 0 };
 	int c, rc = RC_OK;
 
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
+		longs[i] = (struct option){
+			.name = options[i].name, .val = options[i].key,
+			.has_arg = options[i].value ? required_argument : no_argument,
+		};
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, ":jphV", longs, NULL)) != -1) {
+		if (c >= OPT_ALLOW_UNTESTED)
+			req->used |= c;
 		switch (c) {
 		case 'p':
 			opts.pretty = true;
@@ -147,12 +184,10 @@ static int parse_options(struct request *req, int argc, char **argv)
 		case 'V':
 			req->version = true;
 			break;
-		case ALLOW_UNTESTED:
-			req->used |= OPT_ALLOW_UNTESTED;
+		case OPT_ALLOW_UNTESTED:
 			opts.allow_untested = true;
 			break;
-		case TIMEOUT:
-			req->used |= OPT_TIMEOUT;
+		case OPT_TIMEOUT:
 			rc = rc_first(rc, parse_timeout(optarg));
 			break;
 		default:

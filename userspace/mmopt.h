@@ -36,9 +36,24 @@ struct options {
 	unsigned int timeout_s;
 };
 
-/* Options that only some verbs take. */
-#define OPT_ALLOW_UNTESTED	0x1
-#define OPT_TIMEOUT		0x2
+/* Options that only some verbs take; no letter, so that each can stand for itself. */
+#define OPT_ALLOW_UNTESTED	0x100
+#define OPT_TIMEOUT		0x200
+
+struct option_info {
+	const char *name;
+	int key;		/* letter or OPT_* */
+	const char *value;	/* NULL if it takes none */
+};
+
+/* What may follow a verb, for completions. */
+enum operands {
+	OPERANDS_NONE,
+	OPERANDS_PATHS,
+	OPERANDS_PATHS_OR_ALL,
+	OPERANDS_COMMAND,
+	OPERANDS_PARAMETERS,
+};
 
 /*
  * run() fills @doc, the one source of both forms of output: it is printed as
@@ -49,8 +64,10 @@ struct command {
 	const char *args;
 	const char *summary;
 	const char *details;
-	unsigned int options;
+	int options;
+	enum operands operands;
 	int max_args;
+	bool hidden;
 	int (*run)(struct json_object *doc, int argc, char **argv);
 	void (*print)(struct json_object *doc);
 };
@@ -58,8 +75,12 @@ struct command {
 extern struct options opts;
 extern const struct command commands[];
 extern const size_t commands_count;
+extern const struct option_info options[];
+extern const size_t options_count;
 
+const struct command *command_match(const char *verb, char *names, size_t size);
 const struct command *command_find(const char *verb);
+bool option_fits(const struct option_info *option, const struct command *cmd);
 
 #define VERSIONS_DIFFER \
 	"the module and this tool may be of different versions: see 'mmopt version'"
@@ -227,6 +248,7 @@ int cmd_enable(struct json_object *doc, int argc, char **argv);
 int cmd_disable(struct json_object *doc, int argc, char **argv);
 int cmd_stats(struct json_object *doc, int argc, char **argv);
 int cmd_check(struct json_object *doc, int argc, char **argv);
+int cmd_complete(struct json_object *doc, int argc, char **argv);
 int cmd_help(struct json_object *doc, int argc, char **argv);
 int cmd_version(struct json_object *doc, int argc, char **argv);
 
@@ -236,6 +258,7 @@ void print_status(struct json_object *doc);
 void print_toggle(struct json_object *doc);
 void print_stats(struct json_object *doc);
 void print_check(struct json_object *doc);
+void print_complete(struct json_object *doc);
 void print_help(struct json_object *doc);
 void print_version(struct json_object *doc);
 

@@ -168,7 +168,7 @@ verbs() {
 }
 
 @test "the man page has exactly the verbs, options and exit codes" {
-	local option
+	local option help
 
 	# A section of the page; in it, what is explained stands before an indentation.
 	section() {
@@ -183,45 +183,12 @@ verbs() {
 	assert_output "$VERBS"
 	run explained OPTIONS
 	assert_output '-V -h -j -p'
-	for option in json pretty help version allow-untested timeout; do
-		grep -q -e "--$option" "$MMOPT_MAN" || fail "no --$option"
+	help=$(mmopt -j help)
+	for option in $(jq -r '.. | .option? // empty' <<<"$help"); do
+		grep -q -e "$option" "$MMOPT_MAN" || fail "no $option"
 	done
 	run bash -c "sed -n 's/^\([0-9]\)\t.*/\1/p' | xargs" < <(section 'EXIT STATUS')
 	assert_output '0 1 2 3 4'
-}
-
-# complete WORD...: what the shell offers for the last word.
-complete_words() {
-	(
-		COMPREPLY=() COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
-		# shellcheck source=userspace/completions/mmopt.bash
-		. "$BATS_TEST_DIRNAME/../../userspace/completions/mmopt.bash"
-		_mmopt
-		printf '%s\n' "${COMPREPLY[@]}" | sort | xargs
-	)
-}
-
-@test "the completion has exactly the verbs, and the paths of the module" {
-	run complete_words mmopt ''
-	assert_output "$VERBS"
-	run complete_words mmopt st
-	assert_output 'stats status'
-	run complete_words mmopt -j help ''
-	assert_output "$VERBS"
-	run complete_words mmopt unload -
-	assert_output '--help --json --pretty --timeout --version'
-	run complete_words mmopt load -
-	assert_output '--allow-untested --help --json --pretty --version'
-	tree_loaded
-	tree_path madvise off
-	mmopt_path_dir=$BATS_TEST_TMPDIR/bin
-	mkdir "$mmopt_path_dir"
-	printf '#!/bin/sh\nexec %s "$@"\n' "$MMOPT" >"$mmopt_path_dir/mmopt"
-	chmod +x "$mmopt_path_dir/mmopt"
-	PATH=$mmopt_path_dir:$PATH run complete_words mmopt enable ''
-	assert_output 'all madvise'
-	PATH=$mmopt_path_dir:$PATH run complete_words mmopt stats ''
-	assert_output 'madvise'
 }
 
 @test "install and uninstall put and take the same files" {
@@ -231,7 +198,7 @@ complete_words() {
 	make -s -C "$BATS_TEST_DIRNAME/../../userspace" O="$out" SANITIZE=1 DESTDIR="$dest" PREFIX=/usr install
 	[ -x "$dest/usr/sbin/mmopt" ]
 	run find "$dest" -type f -printf '%P\n'
-	assert_equal "${#lines[@]}" 3
+	assert_equal "${#lines[@]}" 5
 	make -s -C "$BATS_TEST_DIRNAME/../../userspace" O="$out" DESTDIR="$dest" PREFIX=/usr uninstall
 	run find "$dest" -type f
 	assert_output ''

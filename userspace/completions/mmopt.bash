@@ -1,37 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-# bash completion for mmopt(8)
+# bash completion for mmopt(8): the tool itself knows what may come.
 # shellcheck shell=bash
 
-_mmopt_paths() {
-	mmopt status 2>/dev/null | sed -n '2,$s/ .*//p'
-}
-
 _mmopt() {
-	local verbs='load unload status enable disable stats check help version'
-	local options='--json --pretty --help --version'
-	local cur=${COMP_WORDS[COMP_CWORD]} verb='' words='' i
+	local word
 
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		case ${COMP_WORDS[i]} in
-		-*) ;;
-		*) verb=${COMP_WORDS[i]} && break ;;
+	COMPREPLY=()
+	while IFS=$'\t' read -r word _; do
+		case $word in
+		:) compopt -o default ;;
+		*=) compopt -o nospace ;;&
+		*) COMPREPLY+=("$word") ;;
 		esac
-	done
-
-	case $verb in
-	load) options+=' --allow-untested' ;;
-	unload | enable | disable) options+=' --timeout' ;;
-	esac
-
-	case $cur,$verb in
-	-*) words=$options ;;
-	*, | *,help) words=$verbs ;;
-	*,enable | *,disable) words="$(_mmopt_paths) all" ;;
-	*,stats) words=$(_mmopt_paths) ;;
-	*,load) words='enable= allow_untested=' ;;
-	esac
-
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur")
+	done < <("$1" -- __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
 
 complete -F _mmopt mmopt
