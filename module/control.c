@@ -13,6 +13,8 @@
 
 #include "compat.h"
 #include "control.h"
+#include "hook/hook.h"
+#include "ksym.h"
 #include "params.h"
 #include "path.h"
 
@@ -60,6 +62,29 @@ static int stats_show(struct seq_file *m, void *unused)
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
+
+static int explain_show(struct seq_file *m, void *unused)
+{
+	const struct mmopt_path *path = m->private;
+	const struct mmopt_tunable *tunable;
+	const char *const *name;
+
+	seq_printf(m, MMOPT_KEY_VERSION ": %d\n", MMOPT_EXPLAIN_VERSION);
+	if (READ_ONCE(path->state) == MMOPT_STATE_unavailable)
+		seq_puts(m, MMOPT_KEY_MECHANISM " none\n");
+	else if (path->sites)
+		mmopt_callsites_explain(path->sites, m);
+	else if (path->entry)
+		mmopt_entry_explain(path->entry, m);
+	for (name = path->bypassed; name && *name; name++)
+		if (mmopt_ksym(*name))
+			seq_printf(m, MMOPT_KEY_BYPASSES " %s\n", *name);
+	for (tunable = path->tunables; tunable && tunable->name; tunable++)
+		seq_printf(m, MMOPT_KEY_TUNABLE " %s %lu %lu %lu\n", tunable->name,
+			   READ_ONCE(*tunable->value), tunable->min, tunable->max);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(explain);
 
 /*
  * Switches: 0 1 n y off on, and nothing else, not even what only begins like
@@ -223,6 +248,7 @@ void mmopt_control_init(void)
 		debugfs_create_file(MMOPT_FILE_STATE, 0444, dir, path, &state_fops);
 		debugfs_create_file(MMOPT_FILE_STATS, 0444, dir, path, &stats_fops);
 		debugfs_create_file(MMOPT_FILE_RESET, 0200, dir, path, &reset_fops);
+		debugfs_create_file(MMOPT_FILE_EXPLAIN, 0444, dir, path, &explain_fops);
 		for (tunable = path->tunables; tunable && tunable->name; tunable++)
 			debugfs_create_file(tunable->name, 0644, dir,
 					    (void *)tunable, &tunable_fops);

@@ -15,6 +15,9 @@
 
 #include "stats.h"
 
+struct mmopt_callsites;
+struct mmopt_entry;
+
 #define MMOPT_REASON_LEN 200
 
 enum mmopt_state {
@@ -67,6 +70,8 @@ struct mmopt_tunable {
  * @name:      as in the ABI
  * @ops:       the path file's functions
  * @tunables:  ends with an empty one; may be NULL
+ * @sites:     its call sites, for people; set by @probe
+ * @entry:     or the entry that it takes over
  * @bypassed:  kernel functions that do not run when a call is taken, ends with
  *             NULL: if another patcher owns one, the path must not be on
  * @stats:     counters and histograms
@@ -85,6 +90,8 @@ struct mmopt_path {
 	const char *name;
 	const struct mmopt_path_ops *ops;
 	const struct mmopt_tunable *tunables;
+	const struct mmopt_callsites *sites;
+	const struct mmopt_entry *entry;
 	const char *const *bypassed;
 	struct mmopt_stats stats;
 

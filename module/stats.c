@@ -79,6 +79,8 @@ void mmopt_stats_show(struct mmopt_stats *stats, struct seq_file *m)
 	for (i = 0; i < stats->nr_fallbacks; i++)
 		seq_printf(m, MMOPT_PREFIX_FALLBACK "%s %llu\n",
 			   stats->fallback[i], SUM(fallback[i]));
+	seq_printf(m, MMOPT_KEY_TAKEN_SUM " %llu\n", SUM(sum_ns[MMOPT_HIST_TAKEN]));
+	seq_printf(m, MMOPT_KEY_STOCK_SUM " %llu\n", SUM(sum_ns[MMOPT_HIST_STOCK]));
 	show_hist(stats, m, MMOPT_PREFIX_TAKEN_NS, MMOPT_HIST_TAKEN);
 	show_hist(stats, m, MMOPT_PREFIX_STOCK_NS, MMOPT_HIST_STOCK);
 }

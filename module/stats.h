@@ -29,6 +29,7 @@ struct mmopt_stats_cpu {
 	u64 extra[MMOPT_MAX_EXTRAS];
 	u64 fallback[MMOPT_MAX_FALLBACKS];
 	u64 bucket[MMOPT_NR_HISTS][MMOPT_NR_BUCKETS];
+	u64 sum_ns[MMOPT_NR_HISTS];
 };
 
 /**
@@ -67,6 +68,7 @@ static inline void mmopt_count_latency(struct mmopt_stats *stats,
 	unsigned int b = ns ? min_t(unsigned int, ilog2(ns), MMOPT_NR_BUCKETS - 1) : 0;
 
 	this_cpu_inc(stats->cpu->bucket[hist][b]);
+	this_cpu_add(stats->cpu->sum_ns[hist], ns);
 }
 
 #endif /* MMOPT_STATS_H */

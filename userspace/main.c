@@ -50,6 +50,12 @@ const struct command commands[] = {
 		.operands = OPERANDS_PATHS, .max_args = INT_MAX,
 		.run = cmd_stats, .print = print_stats,
 	}, {
+		.name = "explain", .args = "[PATH...]",
+		.summary = "tell what the paths change in this kernel, and how",
+		.details = "",
+		.operands = OPERANDS_PATHS, .max_args = INT_MAX,
+		.run = cmd_explain, .print = print_explain,
+	}, {
 		.name = "check", .args = "",
 		.summary = "tell whether this host fits, before anything is loaded",
 		.details = "\nExits with 0 if it fits and with 1 if there is a problem.\n",

@@ -191,6 +191,7 @@ int paths_read(struct path_list *list);
 void paths_free(struct path_list *list);
 struct path *paths_find(const struct path_list *list, const char *name);
 int paths_check_names(const struct path_list *list, int argc, char **argv);
+int paths_named(struct path_list *list, int argc, char **argv);
 const char *path_summary(const char *name);
 int path_state(struct path *path);
 
@@ -224,12 +225,22 @@ struct stats {
 	struct stats_counter *counters;
 	size_t n;
 	__u64 hist[HIST_COUNT][HIST_BUCKETS];
+	__u64 sum_ns[HIST_COUNT];
 };
 
+bool parse_u64(const char *text, __u64 *value);
+int stats_read(struct stats *stats, const char *path);
 int stats_parse(struct stats *stats, char *text, const char *where);
 void stats_free(struct stats *stats);
 __u64 hist_total(const __u64 *hist);
 __u64 hist_below(const __u64 *hist, unsigned int percent);
+
+/* stats.c */
+extern const char *const hist_names[HIST_COUNT];
+
+const char *stats_meaning(const char *path, const char *key);
+struct json_object *hist_json(const __u64 *hist);
+void format_ns(char *buf, size_t size, __u64 ns);
 
 /* check*.c */
 enum verdict { CHECK_OK, CHECK_NOTE, CHECK_PROBLEM };
@@ -246,6 +257,7 @@ int cmd_unload(struct json_object *doc, int argc, char **argv);
 int cmd_status(struct json_object *doc, int argc, char **argv);
 int cmd_enable(struct json_object *doc, int argc, char **argv);
 int cmd_disable(struct json_object *doc, int argc, char **argv);
+int cmd_explain(struct json_object *doc, int argc, char **argv);
 int cmd_stats(struct json_object *doc, int argc, char **argv);
 int cmd_check(struct json_object *doc, int argc, char **argv);
 int cmd_complete(struct json_object *doc, int argc, char **argv);
@@ -256,6 +268,7 @@ void print_load(struct json_object *doc);
 void print_unload(struct json_object *doc);
 void print_status(struct json_object *doc);
 void print_toggle(struct json_object *doc);
+void print_explain(struct json_object *doc);
 void print_stats(struct json_object *doc);
 void print_check(struct json_object *doc);
 void print_complete(struct json_object *doc);

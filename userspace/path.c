@@ -195,6 +195,30 @@ int paths_check_names(const struct path_list *list, int argc, char **argv)
 	return rc;
 }
 
+/* The paths of these names, or all without any. @list can be freed in any case. */
+int paths_named(struct path_list *list, int argc, char **argv)
+{
+	size_t n = 0;
+	int rc;
+
+	memset(list, 0, sizeof(*list));
+	rc = control_open();
+	if (!rc)
+		rc = paths_read(list);
+	if (!rc)
+		rc = paths_check_names(list, argc, argv);
+	for (size_t i = 0; !rc && i < list->n; i++) {
+		bool wanted = !argc;
+
+		for (int j = 0; j < argc; j++)
+			wanted |= !strcmp(argv[j], list->v[i].name);
+		if (wanted)
+			list->v[n++] = list->v[i];
+	}
+	list->n = rc ? list->n : n;
+	return rc;
+}
+
 /* Reads the state of one path anew. Returns 0 or a negative errno. */
 int path_state(struct path *path)
 {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "mmopt.h"
 
-static const char *const hist_names[HIST_COUNT] = {
+const char *const hist_names[HIST_COUNT] = {
 	[HIST_TAKEN] = "taken",
 	[HIST_STOCK] = "stock",
 };
@@ -31,7 +30,7 @@ static const struct {
 #undef X
 };
 
-static const char *meaning_of(const char *path, const char *key)
+const char *stats_meaning(const char *path, const char *key)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(meanings); i++)
 		if (!strcmp(meanings[i].key, key) &&
@@ -40,7 +39,7 @@ static const char *meaning_of(const char *path, const char *key)
 	return "";
 }
 
-static struct json_object *hist_json(const __u64 *hist)
+struct json_object *hist_json(const __u64 *hist)
 {
 	struct json_object *obj = json_object_new_object(), *buckets;
 
@@ -73,28 +72,23 @@ static struct json_object *stats_json(const struct stats *stats, const char *pat
 	for (size_t i = 0; i < stats->n; i++)
 		json_set_u64(counters, stats->counters[i].key, stats->counters[i].value);
 	json_object_object_add(obj, "counters", counters);
-	for (size_t i = 0; i < HIST_COUNT; i++)
-		json_object_object_add(latency, hist_names[i], hist_json(stats->hist[i]));
+	for (size_t i = 0; i < HIST_COUNT; i++) {
+		struct json_object *hist = hist_json(stats->hist[i]);
+
+		json_set_u64(hist, "sum_ns", stats->sum_ns[i]);
+		json_object_object_add(latency, hist_names[i], hist);
+	}
 	json_object_object_add(obj, "latency", latency);
 	return obj;
 }
 
 static int one_path(struct json_object *paths, const char *name)
 {
-	char *text = file_slurp("%s/%s/" MMOPT_FILE_STATS, control_dir(), name);
 	struct stats stats;
-	int rc;
+	int rc = stats_read(&stats, name);
 
-	if (!text) {
-		bool no_right = errno == EACCES || errno == EPERM;
-
-		rc = fail(no_right ? RC_DENIED : RC_FAILED, errno, name,
-			  "cannot read " MMOPT_FILE_STATS);
-		fail_info(no_right ? "run mmopt as root" : "see the kernel log (dmesg)");
-		return rc;
-	}
-	rc = stats_parse(&stats, text, name);
-	json_object_array_add(paths, stats_json(&stats, name));
+	if (stats.text)
+		json_object_array_add(paths, stats_json(&stats, name));
 	stats_free(&stats);
 	return rc;
 }
@@ -105,28 +99,17 @@ int cmd_stats(struct json_object *doc, int argc, char **argv)
 	struct path_list list;
 	int rc;
 
-	rc = control_open();
-	if (rc)
-		return rc;
-	rc = paths_read(&list);
-	if (!rc)
-		rc = paths_check_names(&list, argc, argv);
+	rc = paths_named(&list, argc, argv);
 	if (!rc) {
 		paths = json_array(doc, "paths");
-		for (size_t i = 0; i < list.n; i++) {
-			bool wanted = !argc;
-
-			for (int j = 0; j < argc; j++)
-				wanted |= !strcmp(argv[j], list.v[i].name);
-			if (wanted)
-				rc = rc_first(rc, one_path(paths, list.v[i].name));
-		}
+		for (size_t i = 0; i < list.n; i++)
+			rc = rc_first(rc, one_path(paths, list.v[i].name));
 	}
 	paths_free(&list);
 	return rc;
 }
 
-static void format_ns(char *buf, size_t size, __u64 ns)
+void format_ns(char *buf, size_t size, __u64 ns)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
 	double value = (double)ns;
@@ -148,7 +131,7 @@ static void print_counters(struct json_object *path)
 	struct json_object *counters = json_object_object_get(path, "counters");
 
 	json_object_object_foreach(counters, key, value) {
-		const char *meaning = meaning_of(json_str(path, "path"), key);
+		const char *meaning = stats_meaning(json_str(path, "path"), key);
 
 		(void)value;
 		printf("  %-24s %12llu%s%s\n", key, json_u64(counters, key),

@@ -5,7 +5,7 @@
 
 #include "mmopt.h"
 
-static bool parse_u64(const char *text, __u64 *value)
+bool parse_u64(const char *text, __u64 *value)
 {
 	char *end;
 
@@ -44,6 +44,16 @@ static bool parse_bucket(struct stats *stats, const char *key, __u64 value, bool
 	return true;
 }
 
+static bool parse_sum(struct stats *stats, const char *key, __u64 value)
+{
+	bool taken = !strcmp(key, MMOPT_KEY_TAKEN_SUM);
+
+	if (!taken && strcmp(key, MMOPT_KEY_STOCK_SUM))
+		return false;
+	stats->sum_ns[taken ? HIST_TAKEN : HIST_STOCK] = value;
+	return true;
+}
+
 static void add_counter(struct stats *stats, const char *key, __u64 value)
 {
 	struct stats_counter *v = reallocarray(stats->counters, stats->n + 1, sizeof(*v));
@@ -77,7 +87,7 @@ static bool parse_line(struct stats *stats, char *line)
 	}
 	if (!parse_bucket(stats, line, value, &is_bucket))
 		return false;
-	if (!is_bucket)
+	if (!is_bucket && !parse_sum(stats, line, value))
 		add_counter(stats, line, value);
 	return true;
 }
@@ -109,6 +119,21 @@ int stats_parse(struct stats *stats, char *text, const char *where)
 		out_warn(where, MMOPT_FILE_STATS " has format %llu, this tool knows %u: update it",
 			 stats->version, MMOPT_STATS_VERSION);
 	}
+	return rc;
+}
+
+/* Of a path, whatever can be had; says what is wrong. */
+int stats_read(struct stats *stats, const char *path)
+{
+	char *text = file_slurp("%s/%s/" MMOPT_FILE_STATS, control_dir(), path);
+	bool no_right = !text && (errno == EACCES || errno == EPERM);
+	int rc;
+
+	if (text)
+		return stats_parse(stats, text, path);
+	memset(stats, 0, sizeof(*stats));
+	rc = fail(no_right ? RC_DENIED : RC_FAILED, errno, path, "cannot read " MMOPT_FILE_STATS);
+	fail_info(no_right ? "run mmopt as root" : "see the kernel log (dmesg)");
 	return rc;
 }
 

@@ -4,13 +4,14 @@
  * counters and files. Each list is written once, as an X-macro, and both
  * sides build their tables from it.
  *
- * Whoever changes the format of a file in debugfs raises MMOPT_STATS_VERSION.
+ * Whoever changes the format of a file in debugfs raises its version.
  */
 #ifndef MMOPT_ABI_H
 #define MMOPT_ABI_H
 
 #define MMOPT_VERSION		"0.1.0"
 #define MMOPT_STATS_VERSION	1
+#define MMOPT_EXPLAIN_VERSION	1
 
 /* Below the debugfs mount. */
 #define MMOPT_DIR		"mmopt"
@@ -23,6 +24,7 @@
 #define MMOPT_FILE_STATE	"state"
 #define MMOPT_FILE_STATS	"stats"
 #define MMOPT_FILE_RESET	"reset"
+#define MMOPT_FILE_EXPLAIN	"explain"
 
 /* X(identifier, the kernel operation it makes faster) */
 #define MMOPT_PATHS(X) \
@@ -71,12 +73,33 @@
  * stock code ran), each fallback as "fallback_" and its identifier, and the
  * latency histograms: "taken_ns_N" and "stock_ns_N" count the calls that took at least
  * N and less than 2 * N nanoseconds, N a power of two. Buckets that are empty
- * are left out.
+ * are left out. "taken_sum_ns" and "stock_sum_ns" are what these calls took in all.
  */
 #define MMOPT_KEY_VERSION	"v"
 #define MMOPT_KEY_NMISSED	"nmissed"
 #define MMOPT_PREFIX_FALLBACK	"fallback_"
 #define MMOPT_PREFIX_TAKEN_NS	"taken_ns_"
 #define MMOPT_PREFIX_STOCK_NS	"stock_ns_"
+#define MMOPT_KEY_TAKEN_SUM	"taken_sum_ns"
+#define MMOPT_KEY_STOCK_SUM	"stock_sum_ns"
+
+/*
+ * The file "explain" holds "v: version" and then "key value" lines:
+ *
+ *	mechanism NAME                  of MMOPT_MECHANISMS; none if the path cannot be on
+ *	site IN+0xN FUNCTION -> OURS    where in the kernel what is called instead
+ *	bypasses FUNCTION               does not run when a call is taken
+ *	tunable FILE VALUE MIN MAX
+ */
+#define MMOPT_KEY_MECHANISM	"mechanism"
+#define MMOPT_KEY_SITE		"site"
+#define MMOPT_KEY_BYPASSES	"bypasses"
+#define MMOPT_KEY_TUNABLE	"tunable"
+
+/* X(identifier, meaning): how a path gets at the kernel's calls. */
+#define MMOPT_MECHANISMS(X) \
+	X(callsite, "calls inside kernel functions are led elsewhere") \
+	X(entry, "calls of a kernel function are taken over at its entry, by ftrace") \
+	X(none, "nothing of the kernel is touched")
 
 #endif /* MMOPT_ABI_H */

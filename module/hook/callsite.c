@@ -21,6 +21,7 @@
 #include <linux/mutex.h>
 #include <linux/string.h>
 #include <asm/insn.h>
+#include <mmopt/abi.h>
 
 #include "../compat.h"
 #include "../ksym.h"
@@ -284,4 +285,20 @@ int mmopt_callsites_disarm(struct mmopt_callsites *set, char *why, size_t why_le
 	if (err)
 		snprintf(why, why_len, "calls are still under way");
 	return err;
+}
+
+/**
+ * mmopt_callsites_explain() - the sites in words, see <mmopt/abi.h>
+ * @set: found before
+ * @m:   where to
+ */
+void mmopt_callsites_explain(const struct mmopt_callsites *set, struct seq_file *m)
+{
+	const struct mmopt_site *site;
+
+	seq_puts(m, MMOPT_KEY_MECHANISM " callsite\n");
+	for (site = set->site; site < set->site + set->nr; site++)
+		seq_printf(m, MMOPT_KEY_SITE " %s+0x%lx %ps -> %ps\n", site->in,
+			   (unsigned long)site->at - mmopt_ksym(site->in),
+			   site->stock, site->replacement);
 }

@@ -19,6 +19,7 @@
 #include <linux/string.h>
 #include <linux/trace_recursion.h>
 #include <asm/nops.h>
+#include <mmopt/abi.h>
 
 #include "../compat.h"
 #include "../ksym.h"
@@ -136,6 +137,18 @@ int mmopt_entry_disarm(struct mmopt_entry *entry, char *why, size_t why_len)
 	if (err)
 		snprintf(why, why_len, "calls are still under way");
 	return err;
+}
+
+/**
+ * mmopt_entry_explain() - the hook in words, see <mmopt/abi.h>
+ * @entry: whose function exists
+ * @m:     where to
+ */
+void mmopt_entry_explain(const struct mmopt_entry *entry, struct seq_file *m)
+{
+	seq_printf(m, MMOPT_KEY_MECHANISM " entry\n" MMOPT_KEY_SITE " %s+0x%lx %s -> %ps\n",
+		   entry->symbol, mmopt_ftrace_site(entry->addr) - entry->addr,
+		   entry->symbol, entry->replacement);
 }
 
 static void notrace pass(unsigned long ip, unsigned long parent_ip,

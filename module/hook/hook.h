@@ -9,6 +9,7 @@
 #include <linux/ftrace.h>
 #include <linux/kprobes.h>
 #include <linux/percpu.h>
+#include <linux/seq_file.h>
 #include <linux/types.h>
 
 /* drain.c */
@@ -61,6 +62,7 @@ struct mmopt_entry {
 
 int mmopt_entry_arm(struct mmopt_entry *entry, char *why, size_t why_len);
 int mmopt_entry_disarm(struct mmopt_entry *entry, char *why, size_t why_len);
+void mmopt_entry_explain(const struct mmopt_entry *entry, struct seq_file *m);
 bool mmopt_entry_owned(const char *symbol);
 int mmopt_entry_selftest(void);
 
@@ -110,5 +112,6 @@ int mmopt_callsites_init(struct mmopt_callsites *set, char *why, size_t why_len)
 void mmopt_callsites_exit(struct mmopt_callsites *set);
 int mmopt_callsites_arm(struct mmopt_callsites *set, char *why, size_t why_len);
 int mmopt_callsites_disarm(struct mmopt_callsites *set, char *why, size_t why_len);
+void mmopt_callsites_explain(const struct mmopt_callsites *set, struct seq_file *m);
 
 #endif /* MMOPT_HOOK_H */

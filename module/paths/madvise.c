@@ -401,6 +401,7 @@ static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
 {
 	int err;
 
+	path->sites = &sites;
 	err = mmopt_vmalock_init(why, why_len);
 	if (!err)
 		err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);

@@ -119,9 +119,8 @@ static struct mmopt_entry entry;
 static DEFINE_STATIC_KEY_FALSE(fast);
 
 /*
- * How much a batch covers, in bytes, which bounds how long the rmap locks are
- * held. Whoever holds them is not rescheduled: others of the same tree, who may
- * matter more, wait for it.
+ * How much a batch covers, in bytes, which bounds how long the rmap locks are held.
+ * Their holder is not rescheduled: others of the tree, who may matter more, wait.
  */
 static unsigned long batch_bytes = SZ_64M;
 
@@ -542,6 +541,7 @@ static int mremap_probe(struct mmopt_path *path, char *why, size_t why_len)
 {
 	int err;
 
+	path->entry = &entry;
 	entry.addr = mmopt_ksym(entry.symbol);
 	err = mmopt_pgtable_init(why, why_len);
 	if (!err)

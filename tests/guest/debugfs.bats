@@ -74,6 +74,7 @@ abi()
 				echo "$path/observe 644 0"
 				echo "$path/state 444 0"
 				echo "$path/stats 444 0"
+				echo "$path/explain 444 0"
 				echo "$path/reset 200 0"
 				[ -z "${MORE[$path]:-}" ] || echo "$path/${MORE[$path]} 0"
 			done
@@ -96,7 +97,7 @@ abi()
 				abi COUNTERS
 				abi "${path^^}_COUNTERS"
 				abi "${path^^}_FALLBACKS" | sed 's/^/fallback_/'
-				echo nmissed
+				printf '%s\n' nmissed taken_sum_ns stock_sum_ns
 			} | sort
 		)"
 		run awk 'NR > 1 && $2 != 0' "$MMOPT/$path/stats"
@@ -106,10 +107,78 @@ abi()
 
 	# in small pieces as well
 	for file in "$MMOPT/version" "$MMOPT/status" "$ADVICE/state" "$ADVICE/stats" \
-		"$ADVICE/enabled"; do
+		"$ADVICE/enabled" "$ADVICE/explain"; do
 		run dd if="$file" bs=1 status=none
 		assert_success
 		assert_output "$(cat "$file")"
+	done
+}
+
+@test "explain says which calls go where, and what does not run" {
+	local path want
+
+	for path in $(mmopt_paths); do
+		run cat "$MMOPT/$path/explain"
+		assert_success
+		assert_line --index 0 "v: 1"
+		[ "$path" != mremap ] || assert_line "tunable batch_bytes 67108864 2097152 1073741824"
+		if ! path_is_available "$path"; then
+			assert_line "mechanism none"
+			refute_line --regexp "^site "
+			continue
+		fi
+		case $path in
+		mremap) want="entry move_page_tables" ;;
+		madvise) want="callsite do_madvise" ;;
+		*) want=$(grep -m 1 ^mechanism "$MMOPT/$path/explain" | cut -d" " -f2)" [a-z_]+" ;;
+		esac
+		assert_line "mechanism ${want% *}"
+		assert_line --regexp "^site [a-z0-9_]+\+0x[0-9a-f]+ ${want#* } -> mmopt_[a-z_]+ \[mmopt\]\$"
+		refute_output --partial ffffffff
+		run awk '$1 == "bypasses" { print $2 }' "$MMOPT/$path/explain"
+		refute_output ""
+		while read -r want; do
+			grep -q " $want\$" /proc/kallsyms
+		done <<<"$output"
+	done
+}
+
+@test "explain shows the very calls that are reserved, also while the path is on" {
+	local before
+
+	require_path madvise
+	before=$(cat "$ADVICE/explain")
+	for _ in off on; do
+		run awk '$1 == "site" { print $2 }' "$ADVICE/explain"
+		assert_equal "$(sort <<<"$output")" "$(
+			awk '$2 == "k" && $3 ~ /madvise/ { print $3 }' \
+				/sys/kernel/debug/kprobes/list | sort
+		)"
+		path_enable madvise
+	done
+	assert_equal "$(cat "$ADVICE/explain")" "$before"
+	run cut -d+ -f1 <<<"$output"
+	assert_line __x64_sys_madvise
+	assert_line __do_sys_process_madvise
+}
+
+@test "the sums of the latencies are between the bounds of their buckets" {
+	local state key
+
+	require_path madvise
+	echo 1 >"$ADVICE/observe"
+	for state in stock taken; do
+		[ $state = stock ] || path_enable madvise
+		path_reset madvise
+		"$PROG/advise" <<<"run 20" >/dev/null
+		run awk -v way=$state '
+			$1 == way "_sum_ns" { sum = $2 }
+			index($1, way "_ns_") == 1 {
+				n += $2
+				low += $2 * substr($1, length(way) + 5)
+			}
+			END { print n, low > 0 && sum >= low && sum < 2 * low }' "$ADVICE/stats"
+		assert_output "20 1"
 	done
 }
 
@@ -184,7 +253,8 @@ abi()
 @test "only root may switch and reset, and nobody may write what is to be read" {
 	local file
 
-	for file in "$MMOPT/version" "$MMOPT/status" "$ADVICE/state" "$ADVICE/stats"; do
+	for file in "$MMOPT/version" "$MMOPT/status" "$ADVICE/state" "$ADVICE/stats" \
+		"$ADVICE/explain"; do
 		run poke "$file" 1
 		assert_failure
 	done

@@ -3,7 +3,7 @@
 
 load helpers/mmopt
 
-VERBS='check disable enable help load stats status unload version'
+VERBS='check disable enable explain help load stats status unload version'
 
 verbs() {
 	mmopt -j help | jq -r '.commands[].command' | sort | xargs

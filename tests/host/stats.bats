@@ -67,6 +67,17 @@ stats() {
 	assert_line --regexp '^  taken +100 +2.05 us +16.4 us$'
 }
 
+@test "the time of all calls" {
+	stats 'v: 1' 'calls 3' 'taken_sum_ns 4096' 'stock_sum_ns 18446744073709551615'
+	run_mmopt -j stats
+	assert_success
+	assert_json '.paths[0] | "\(.latency.taken.sum_ns) \(.counters | keys | join(" "))"' '4096 calls'
+	case $output in
+	*'"sum_ns":18446744073709551615'*) ;;
+	*) fail "$output" ;;
+	esac
+}
+
 @test "no calls, no percentiles" {
 	stats 'v: 1' 'calls 0'
 	run_mmopt stats

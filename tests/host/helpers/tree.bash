@@ -37,7 +37,8 @@ tree_path() {
 	put "sys/kernel/debug/mmopt/$1/observe" 0
 	put "sys/kernel/debug/mmopt/$1/stats" 'v: 1' 'calls 0' 'taken 0' 'stock 0' \
 		'pages 0' 'nmissed 0'
-	chmod 0444 "$MMOPT_ROOT/sys/kernel/debug/mmopt/$1/stats"
+	put "sys/kernel/debug/mmopt/$1/explain" 'v: 1' 'mechanism callsite'
+	chmod 0444 "$MMOPT_ROOT/sys/kernel/debug/mmopt/$1"/{stats,explain}
 }
 
 # A host that fits, with nothing loaded.
