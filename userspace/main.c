@@ -50,6 +50,14 @@ const struct command commands[] = {
 		.operands = OPERANDS_PATHS, .max_args = INT_MAX,
 		.run = cmd_stats, .print = print_stats,
 	}, {
+		.name = "watch", .args = "[INTERVAL [COUNT]]",
+		.summary = "show what the paths do, again and again",
+		.details = "\n"
+			   "  INTERVAL  seconds, 0.1 to 86400 (1)\n"
+			   "  COUNT     how many intervals (until interrupted)\n"
+			   "\nRates are per second. With -j, there is an object for each interval.\n",
+		.max_args = 2, .run = cmd_watch, .print = print_watch,
+	}, {
 		.name = "explain", .args = "[PATH...]",
 		.summary = "tell what the paths change in this kernel, and how",
 		.details = "",

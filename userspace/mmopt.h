@@ -90,11 +90,13 @@ typedef void (*say_fn)(const char *fmt, ...);
 
 int fail(int rc, int err, const char *where, const char *fmt, ...) __printf(4, 5);
 void fail_info(const char *fmt, ...) __printf(1, 2);
+void fail_forget(void);
 void out_warn(const char *where, const char *fmt, ...) __printf(2, 3);
 void progress(const char *fmt, ...) __printf(1, 2);
 int rc_first(int a, int b);
 
 struct json_object *out_doc(void);
+int out_now(struct json_object *obj, void (*print)(struct json_object *obj));
 int out_finish(const struct command *cmd, int rc);
 
 struct json_object *json_new_str(const char *text);
@@ -136,6 +138,7 @@ void timer_start(unsigned int seconds);
 void timer_stop(void);
 __u64 now_ms(void);
 void nap_ms(unsigned int ms);
+bool wait_for(__u64 until_ms, int fd, int *rc);
 
 /* module.c: libkmod */
 struct module_info {
@@ -191,6 +194,7 @@ int paths_read(struct path_list *list);
 void paths_free(struct path_list *list);
 struct path *paths_find(const struct path_list *list, const char *name);
 int paths_check_names(const struct path_list *list, int argc, char **argv);
+bool control_gone(void);
 int paths_named(struct path_list *list, int argc, char **argv);
 const char *path_summary(const char *name);
 int path_state(struct path *path);
@@ -257,6 +261,7 @@ int cmd_unload(struct json_object *doc, int argc, char **argv);
 int cmd_status(struct json_object *doc, int argc, char **argv);
 int cmd_enable(struct json_object *doc, int argc, char **argv);
 int cmd_disable(struct json_object *doc, int argc, char **argv);
+int cmd_watch(struct json_object *doc, int argc, char **argv);
 int cmd_explain(struct json_object *doc, int argc, char **argv);
 int cmd_stats(struct json_object *doc, int argc, char **argv);
 int cmd_check(struct json_object *doc, int argc, char **argv);
@@ -268,6 +273,7 @@ void print_load(struct json_object *doc);
 void print_unload(struct json_object *doc);
 void print_status(struct json_object *doc);
 void print_toggle(struct json_object *doc);
+void print_watch(struct json_object *interval);
 void print_explain(struct json_object *doc);
 void print_stats(struct json_object *doc);
 void print_check(struct json_object *doc);

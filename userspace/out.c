@@ -12,6 +12,7 @@
 #include "mmopt.h"
 
 static struct json_object *doc, *errors, *warnings;
+static bool streams;
 
 struct json_object *out_doc(void)
 {
@@ -141,13 +142,50 @@ void fail_info(const char *fmt, ...)
 	va_end(args);
 }
 
+/* For who finds that what failed has another reason. */
+void fail_forget(void)
+{
+	json_object_put(errors);
+	errors = NULL;
+}
+
+/* Once, however often it is found anew. */
 void out_warn(const char *where, const char *fmt, ...)
 {
+	struct json_object *message;
+	size_t n = warnings ? json_object_array_length(warnings) : 0;
 	va_list args;
 
 	va_start(args, fmt);
-	add_message(&warnings, where, fmt, args);
+	message = add_message(&warnings, where, fmt, args);
 	va_end(args);
+	for (size_t i = 0; i < n; i++) {
+		if (!json_object_equal(json_object_array_get_idx(warnings, i), message))
+			continue;
+		json_object_array_del_idx(warnings, n, 1);
+		break;
+	}
+}
+
+static int json_flags(void)
+{
+	return JSON_C_TO_STRING_NOSLASHESCAPE |
+		(opts.pretty ? JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED : 0);
+}
+
+/*
+ * For verbs that go on: writes what there is to say now, one object a line with
+ * --json. Takes @obj over. The document at the end then has only messages.
+ */
+int out_now(struct json_object *obj, void (*print)(struct json_object *obj))
+{
+	streams = true;
+	if (opts.json)
+		puts(json_object_to_json_string_ext(obj, json_flags()));
+	else
+		print(obj);
+	json_object_put(obj);
+	return fflush(stdout) || ferror(stdout) ? RC_FAILED : RC_OK;
 }
 
 /* For somebody who waits at a terminal; not part of the result. */
@@ -185,16 +223,13 @@ static void print_messages(struct json_object *list, const char *kind)
 
 int out_finish(const struct command *cmd, int rc)
 {
-	int flags = JSON_C_TO_STRING_NOSLASHESCAPE;
-
 	if (opts.json) {
 		if (warnings)
 			json_object_object_add(out_doc(), "warnings", json_object_get(warnings));
 		if (errors)
 			json_object_object_add(out_doc(), "errors", json_object_get(errors));
-		if (opts.pretty)
-			flags |= JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED;
-		puts(json_object_to_json_string_ext(out_doc(), flags));
+		if (!streams || warnings || errors)
+			puts(json_object_to_json_string_ext(out_doc(), json_flags()));
 	} else if (cmd && doc && json_object_object_length(doc)) {
 		cmd->print(doc);
 	}

@@ -37,6 +37,12 @@ enum control control_find(void)
 	return errno == EACCES || errno == EPERM ? CONTROL_DENIED : CONTROL_ABSENT;
 }
 
+/* Has the module gone, or begun to, since control_open()? */
+bool control_gone(void)
+{
+	return !module_loaded(MODULE) || !file_exists("%s/" MMOPT_FILE_STATUS, dir);
+}
+
 static int not_loaded(void)
 {
 	int rc = fail(RC_NOT_LOADED, 0, MODULE, "the module is not loaded");

@@ -3,7 +3,7 @@
 
 load helpers/mmopt
 
-VERBS='check disable enable explain help load stats status unload version'
+VERBS='check disable enable explain help load stats status unload version watch'
 
 verbs() {
 	mmopt -j help | jq -r '.commands[].command' | sort | xargs
@@ -110,6 +110,20 @@ verbs() {
 		unload --timeout=100000
 		enable
 		disable --timeout 1
+		watch 0
+		watch 0.05
+		watch 86401
+		watch -- -1
+		watch 1s
+		watch 0x1
+		watch nan
+		watch 1e3
+		watch ''
+		watch 1 0
+		watch 1 -1
+		watch 1 x
+		watch 1 99999999999999999999
+		watch 1 1 1
 	END
 	run_mmopt
 	assert_failure 2
