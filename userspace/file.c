@@ -5,10 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mmopt.h"
@@ -165,6 +167,50 @@ int file_write(const char *text, const char *fmt, ...)
 	}
 	close(fd);
 	return (size_t)n == strlen(text) ? 0 : -EIO;
+}
+
+static int write_whole(int fd, const char *text)
+{
+	size_t len = strlen(text);
+	ssize_t n;
+
+	for (; len; len -= (size_t)n, text += n) {
+		n = write(fd, text, len);
+		if (n < 0)
+			return -errno;
+	}
+	return fchmod(fd, 0644) || fsync(fd) ? -errno : 0;
+}
+
+/*
+ * Puts @text in the place of a file of the user's own. Whoever reads it, even
+ * after a power failure, finds the old or the new one. Returns 0 or a negative
+ * errno.
+ */
+int file_replace(const char *name, const char *text)
+{
+	char temp[PATH_MAX], folder[PATH_MAX];
+	int fd, dir, ret;
+
+	if (snprintf(temp, sizeof(temp), "%s.XXXXXX", name) >= (int)sizeof(temp))
+		return -ENAMETOOLONG;
+	fd = mkostemp(temp, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = write_whole(fd, text);
+	close(fd);
+	if (!ret && rename(temp, name))
+		ret = -errno;
+	if (ret) {
+		unlink(temp);
+		return ret;
+	}
+	dir = open(dirname(strcpy(folder, name)), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	ret = fsync(dir) ? -errno : 0;
+	close(dir);
+	return ret;
 }
 
 static int not_hidden(const struct dirent *entry)

@@ -64,6 +64,14 @@ const struct command commands[] = {
 		.operands = OPERANDS_PATHS, .max_args = INT_MAX,
 		.run = cmd_explain, .print = print_explain,
 	}, {
+		.name = "export", .args = "--prometheus [--output FILE]",
+		.summary = "write the statistics for a monitoring system",
+		.details = "\n"
+			   "  --prometheus   in the text format of Prometheus\n"
+			   "  --output FILE  replace FILE, whole or not at all, instead of stdout\n",
+		.options = OPT_PROMETHEUS | OPT_OUTPUT,
+		.run = cmd_export, .print = print_export,
+	}, {
 		.name = "check", .args = "",
 		.summary = "tell whether this host fits, before anything is loaded",
 		.details = "\nExits with 0 if it fits and with 1 if there is a problem.\n",
@@ -95,6 +103,8 @@ const struct option_info options[] = {
 	{ "version", 'V', NULL },
 	{ "allow-untested", OPT_ALLOW_UNTESTED, NULL },
 	{ "timeout", OPT_TIMEOUT, "SECONDS" },
+	{ "prometheus", OPT_PROMETHEUS, NULL },
+	{ "output", OPT_OUTPUT, "FILE" },
 };
 
 const size_t options_count = ARRAY_SIZE(options);
@@ -200,6 +210,12 @@ static int parse_options(struct request *req, int argc, char **argv)
 			break;
 		case OPT_ALLOW_UNTESTED:
 			opts.allow_untested = true;
+			break;
+		case OPT_PROMETHEUS:
+			opts.prometheus = true;
+			break;
+		case OPT_OUTPUT:
+			opts.output = optarg;
 			break;
 		case OPT_TIMEOUT:
 			rc = rc_first(rc, parse_timeout(optarg));

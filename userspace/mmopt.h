@@ -33,12 +33,16 @@ struct options {
 	bool json;
 	bool pretty;
 	bool allow_untested;
+	bool prometheus;
 	unsigned int timeout_s;
+	const char *output;
 };
 
 /* Options that only some verbs take; no letter, so that each can stand for itself. */
 #define OPT_ALLOW_UNTESTED	0x100
 #define OPT_TIMEOUT		0x200
+#define OPT_PROMETHEUS		0x400
+#define OPT_OUTPUT		0x800
 
 struct option_info {
 	const char *name;
@@ -114,6 +118,7 @@ char *file_path(char *buf, const char *fmt, ...) __printf(2, 3);
 bool file_exists(const char *fmt, ...) __printf(1, 2);
 char *file_slurp(const char *fmt, ...) __printf(1, 2);
 int file_line(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
+int file_replace(const char *name, const char *text);
 int file_write(const char *text, const char *fmt, ...) __printf(2, 3);
 int dir_list(struct dirent ***list, const char *fmt, ...) __printf(2, 3);
 void dir_free(struct dirent **list, int n);
@@ -264,6 +269,7 @@ int cmd_disable(struct json_object *doc, int argc, char **argv);
 int cmd_watch(struct json_object *doc, int argc, char **argv);
 int cmd_explain(struct json_object *doc, int argc, char **argv);
 int cmd_stats(struct json_object *doc, int argc, char **argv);
+int cmd_export(struct json_object *doc, int argc, char **argv);
 int cmd_check(struct json_object *doc, int argc, char **argv);
 int cmd_complete(struct json_object *doc, int argc, char **argv);
 int cmd_help(struct json_object *doc, int argc, char **argv);
@@ -276,6 +282,7 @@ void print_toggle(struct json_object *doc);
 void print_watch(struct json_object *interval);
 void print_explain(struct json_object *doc);
 void print_stats(struct json_object *doc);
+void print_export(struct json_object *doc);
 void print_check(struct json_object *doc);
 void print_complete(struct json_object *doc);
 void print_help(struct json_object *doc);

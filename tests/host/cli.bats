@@ -3,7 +3,7 @@
 
 load helpers/mmopt
 
-VERBS='check disable enable explain help load stats status unload version watch'
+VERBS='check disable enable explain export help load stats status unload version watch'
 
 verbs() {
 	mmopt -j help | jq -r '.commands[].command' | sort | xargs
@@ -110,6 +110,11 @@ verbs() {
 		unload --timeout=100000
 		enable
 		disable --timeout 1
+		export
+		export madvise --prometheus
+		export --output x
+		export --prometheus --output
+		stats --prometheus
 		watch 0
 		watch 0.05
 		watch 86401

@@ -21,7 +21,7 @@ setup_path() {
 	PATH=$BATS_TEST_TMPDIR/bin:$PATH
 }
 
-# The three ways to ask, each with the words of a command line: all offers, sorted.
+# The ways to ask, each with the words of a command line: all offers, sorted.
 by_tool() {
 	mmopt -- __complete "${@:2}" | cut -f1 | sort | xargs
 }
@@ -33,6 +33,16 @@ by_bash() {
 		COMP_WORDS=(\"\$@\") COMP_CWORD=\$((\$# - 1))
 		_mmopt mmopt
 		printf '%s\n' \"\${COMPREPLY[@]}\"" bash "$@" | sort | xargs
+}
+
+# What zsh gets told, word for word; the last test has it asked for real.
+by_zsh() {
+	# shellcheck disable=SC2016
+	zsh -f -c '
+		_describe() { print -l -- ${${(P)2}%%:*} }
+		compadd() { print -l -- ${(P)@[-1]} }
+		words=("${(@)argv[2,-1]}") CURRENT=$#words
+		source $1' zsh "$COMPLETIONS/_mmopt" "$@" | sort | xargs
 }
 
 by_fish() {
@@ -48,7 +58,7 @@ offers() {
 	# shellcheck disable=SC2086 # a line
 	eval "words=($1)"
 	shift
-	for ask in by_tool by_bash by_fish; do
+	for ask in by_tool by_bash by_zsh by_fish; do
 		run "$ask" "${words[@]}"
 		assert_success
 		assert_output "$(printf '%s\n' "$@" | sort | xargs)"
@@ -81,6 +91,13 @@ offers() {
 	offers 'mmopt unload --timeout ""'
 	offers 'mmopt unload --timeout 5 ""'
 	offers 'mmopt help load ""'
+	offers 'mmopt export --o' --output
+	(
+		cd "$BATS_TEST_TMPDIR"
+		mkdir files && cd files && touch mmopt.prom mmopt.text
+		run by_fish mmopt export --output mmopt.p
+		assert_output mmopt.prom
+	)
 	offers 'mmopt nosuch ""'
 	offers 'mmopt st ""'
 }
@@ -126,11 +143,16 @@ types() {
 
 	setup_path
 	tree_loaded
+	tree_module
 	tree_path madvise off
+	touch "$BATS_TEST_TMPDIR/mmopt.prom"
 	for shell in bash zsh; do
 		types $shell 'mmopt enab\tmad\t' 'enable madvise'
 		types $shell 'mmopt unl\t--ti\t9' 'unload --timeout 9'
 		types $shell 'mmopt help ver\t' 'help version'
 		types $shell 'mmopt -j st\t' '-j stat'
+		types $shell 'mmopt load allo\tY' 'load allow_untested=Y'
+		types $shell "mmopt export --out\t$BATS_TEST_TMPDIR/mmopt.pr\t" \
+			"export --output $BATS_TEST_TMPDIR/mmopt.prom"
 	done
 }
