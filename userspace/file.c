@@ -169,6 +169,42 @@ int file_write(const char *text, const char *fmt, ...)
 	return (size_t)n == strlen(text) ? 0 : -EIO;
 }
 
+/* A file that goes on; reading it never waits. Returns a descriptor or a negative errno. */
+int file_open(const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+	int fd;
+
+	va_start(args, fmt);
+	vpath(path, fmt, args);
+	va_end(args);
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int dir_make(const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	vpath(path, fmt, args);
+	va_end(args);
+	return mkdir(path, 0700) ? -errno : 0;
+}
+
+int dir_remove(const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+
+	va_start(args, fmt);
+	vpath(path, fmt, args);
+	va_end(args);
+	return rmdir(path) ? -errno : 0;
+}
+
 static int write_whole(int fd, const char *text)
 {
 	size_t len = strlen(text);

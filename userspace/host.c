@@ -131,8 +131,7 @@ const char *host_headers_package(void)
 	return package;
 }
 
-/* Returns 0, or -ENOENT if debugfs is not mounted, or why that is not known. */
-int host_debugfs(char *mount, size_t size)
+static int find_mount(const char *type, char *mount, size_t size)
 {
 	char path[PATH_MAX];
 	struct mntent *entry;
@@ -143,11 +142,30 @@ int host_debugfs(char *mount, size_t size)
 	if (!mounts)
 		return -errno;
 	while (ret && (entry = getmntent(mounts))) {
-		if (strcmp(entry->mnt_type, "debugfs"))
+		if (strcmp(entry->mnt_type, type))
 			continue;
 		snprintf(mount, size, "%s", entry->mnt_dir);
 		ret = 0;
 	}
 	endmntent(mounts);
 	return ret;
+}
+
+/* Returns 0, or -ENOENT if debugfs is not mounted, or why that is not known. */
+int host_debugfs(char *mount, size_t size)
+{
+	return find_mount("debugfs", mount, size);
+}
+
+/* The same for tracefs; debugfs mounts one in itself for who looks there. */
+int host_tracefs(char *mount, size_t size)
+{
+	char debugfs[PATH_MAX / 2];
+
+	if (!find_mount("tracefs", mount, size))
+		return 0;
+	if (host_debugfs(debugfs, sizeof(debugfs)) || !file_exists("%s/tracing/events", debugfs))
+		return -ENOENT;
+	snprintf(mount, size, "%s/tracing", debugfs);
+	return 0;
 }

@@ -58,6 +58,12 @@ const struct command commands[] = {
 			   "\nRates are per second. With -j, there is an object for each interval.\n",
 		.max_args = 2, .run = cmd_watch, .print = print_watch,
 	}, {
+		.name = "trace", .args = "[PATH...]",
+		.summary = "show each switch, fallback and trip as it happens",
+		.details = "\nEnds when interrupted. Other tracers are not disturbed.\n",
+		.operands = OPERANDS_PATHS, .max_args = INT_MAX,
+		.run = cmd_trace, .print = print_trace,
+	}, {
 		.name = "explain", .args = "[PATH...]",
 		.summary = "tell what the paths change in this kernel, and how",
 		.details = "",

@@ -43,6 +43,16 @@ bool control_gone(void)
 	return !module_loaded(MODULE) || !file_exists("%s/" MMOPT_FILE_STATUS, dir);
 }
 
+int control_lost(void)
+{
+	int rc;
+
+	fail_forget();
+	rc = fail(RC_NOT_LOADED, 0, MODULE, "the module was unloaded meanwhile");
+	fail_info("run 'mmopt load' as root, and start again");
+	return rc;
+}
+
 static int not_loaded(void)
 {
 	int rc = fail(RC_NOT_LOADED, 0, MODULE, "the module is not loaded");

@@ -38,12 +38,7 @@ static int look(struct look *look)
 	for (size_t i = 0; !rc && i < look->paths.n; i++)
 		rc = stats_read(&look->stats[i], look->paths.v[i].name);
 	look->ms = now_ms();
-	if (rc && control_gone()) {
-		fail_forget();
-		rc = fail(RC_NOT_LOADED, 0, MODULE, "the module was unloaded meanwhile");
-		fail_info("run 'mmopt load' as root, and start again");
-	}
-	return rc;
+	return rc && control_gone() ? control_lost() : rc;
 }
 
 static __u64 counter(const struct stats *stats, const char *key)

@@ -3,7 +3,7 @@
 
 load helpers/mmopt
 
-VERBS='check disable enable explain export help load stats status unload version watch'
+VERBS='check disable enable explain export help load stats status trace unload version watch'
 
 verbs() {
 	mmopt -j help | jq -r '.commands[].command' | sort | xargs

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preloaded into mmopt by the host tests. Writes below $MMOPT_ROOT/sys and the
- * system calls that load and remove modules do not reach the kernel: the
- * script $FAKE_KERNEL answers them, with an errno as its exit status. While
+ * Preloaded into mmopt by the host tests. Writes and folders made and removed
+ * below $MMOPT_ROOT/sys and the system calls that load and remove modules do not
+ * reach the kernel: the script $FAKE_KERNEL answers them, with an errno as its exit status. While
  * there is a file $MMOPT_ROOT/.lockdown, debugfs is closed as lockdown closes it.
  */
 #define _GNU_SOURCE
@@ -140,6 +140,22 @@ ssize_t write(int fd, const void *data, size_t len)
 		return real(fd, data, len);
 	snprintf(text, sizeof(text), "%.*s", (int)len, (const char *)data);
 	return ask("write", file, text) ? -1 : (ssize_t)len;
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	int (*real)(const char *path, mode_t mode) = dlsym(RTLD_NEXT, "mkdir");
+	const char *dir = below(path, "/sys/");
+
+	return dir ? ask("mkdir", dir, "") : real(path, mode);
+}
+
+int rmdir(const char *path)
+{
+	int (*real)(const char *path) = dlsym(RTLD_NEXT, "rmdir");
+	const char *dir = below(path, "/sys/");
+
+	return dir ? ask("rmdir", dir, "") : real(path);
 }
 
 int delete_module(const char *name, unsigned int flags)

@@ -2,7 +2,7 @@
 # The tree that stands for a host, below $MMOPT_ROOT.
 # shellcheck shell=bash disable=SC2034
 
-EPERM=1 ENOENT=2 EINTR=4 EIO=5 ENOEXEC=8 EAGAIN=11 EACCES=13 EBUSY=16 EINVAL=22
+EPERM=1 ENOENT=2 EINTR=4 EIO=5 ENOEXEC=8 EAGAIN=11 EACCES=13 EBUSY=16 EEXIST=17 EINVAL=22
 EOPNOTSUPP=95 ENOKEY=126 EKEYREJECTED=129
 
 RELEASE=7.3.4+deb13-amd64
@@ -71,6 +71,27 @@ tree_loaded() {
 	put sys/kernel/debug/mmopt/version "${MMOPT_VERSION:-0.1.0}"
 	put sys/kernel/debug/mmopt/status
 	: >"$MMOPT_ROOT/sys/kernel/debug/mmopt/status"
+}
+
+# A tracefs whose instances' trace_pipe is $MMOPT_ROOT/.pipe.
+tree_tracefs() {
+	put proc/mounts 'debugfs /sys/kernel/debug debugfs rw,nosuid 0 0' \
+		'tracefs /sys/kernel/tracing tracefs rw,nosuid 0 0'
+	mkdir -p "$MMOPT_ROOT"/sys/kernel/tracing/{events/mmopt,instances}
+	mkfifo "$MMOPT_ROOT/.pipe"
+}
+
+tree_instance() {
+	local option
+
+	put "$1/trace_clock" '[local] global counter'
+	put "$1/buffer_percent" 50
+	put "$1/events/mmopt/enable" 0
+	put "$1/events/mmopt/filter" none
+	for option in bin hex raw context-info irq-info record-tgid latency-format; do
+		put "$1/options/$option" 1
+	done
+	ln "$MMOPT_ROOT/.pipe" "$MMOPT_ROOT$1/trace_pipe"
 }
 
 # tree_task PID TID COMM [FUNCTION]: a task, perhaps inside of FUNCTION of the module.
