@@ -163,7 +163,7 @@ abi()
 }
 
 @test "the sums of the latencies are between the bounds of their buckets" {
-	local state key
+	local state
 
 	require_path madvise
 	echo 1 >"$ADVICE/observe"
@@ -177,7 +177,7 @@ abi()
 				n += $2
 				low += $2 * substr($1, length(way) + 5)
 			}
-			END { print n, low > 0 && sum >= low && sum < 2 * low }' "$ADVICE/stats"
+			END { print n, (low > 0 && sum >= low && sum < 2 * low) }' "$ADVICE/stats"
 		assert_output "20 1"
 	done
 }

@@ -69,6 +69,7 @@ SITES=('site __x64_sys_madvise+0x1e do_madvise -> mmopt_do_madvise [mmopt]'
 @test "every mechanism of the ABI has a meaning" {
 	local name found=
 
+	# shellcheck disable=SC2013
 	for name in $(sed -n '/^#define MMOPT_MECHANISMS(X)/,/^$/s/^\tX(\([a-z]*\),.*/\1/p' \
 		"$BATS_TEST_DIRNAME/../../include/mmopt/abi.h"); do
 		explain 'v: 1' "mechanism $name"

@@ -13,7 +13,7 @@ setup_file() {
 	mkdir -p "${PROMTOOL%/*/*}"
 	dir=$(mktemp -d "${PROMTOOL%/*/*}/promtool.XXXXXX")
 	(
-		cd "$dir"
+		cd "$dir" || exit
 		apt-get -q -o APT::Sandbox::User=root download prometheus
 		dpkg-deb --fsys-tarfile ./*.deb | tar -xO ./usr/bin/promtool >promtool
 		chmod +x promtool

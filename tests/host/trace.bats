@@ -3,6 +3,12 @@
 
 load helpers/mmopt
 
+# shellcheck disable=SC2016 # what the fake kernel shall expand
+NOT_ALLOWED='on_mkdir() { return "$EACCES"; }' NOT_UNLOCKED='on_mkdir() { return "$EPERM"; }'
+# shellcheck disable=SC2016
+STAYS='on_rmdir() { return "$EBUSY"; }
+	on_write() { return "$EIO"; }'
+
 INSTANCES=sys/kernel/tracing/instances
 
 host() {
@@ -136,7 +142,7 @@ EVENTS=('            bash-77      [001]    12.000345: mmopt_state: path=madvise 
 	assert_output $'mmopt-1\nmmopt-x\nother'
 	run grep -v "$instance\|mmopt-4194305" "$MMOPT_ROOT/.log"
 	assert_output ''
-	rm -r "$MMOPT_ROOT/$INSTANCES"/*
+	rm -r "${MMOPT_ROOT:?}/$INSTANCES"/*
 	trace trace
 	assert_equal "$(cat "$MMOPT_ROOT/$instance/events/mmopt/filter")" none
 	kill -INT "$traced"
@@ -193,11 +199,11 @@ EVENTS=('            bash-77      [001]    12.000345: mmopt_state: path=madvise 
 
 @test "not permitted: exit 4; under lockdown it says that" {
 	host
-	behave <<<'on_mkdir() { return "$EACCES"; }'
+	behave <<<"$NOT_ALLOWED"
 	run_mmopt trace
 	assert_failure 4
 	assert_stderr 'tracefs: cannot make an instance: Permission denied; run mmopt as root'
-	behave <<<'on_mkdir() { return "$EPERM"; }'
+	behave <<<"$NOT_UNLOCKED"
 	put sys/kernel/security/lockdown 'none integrity [confidentiality]'
 	run_mmopt trace
 	assert_failure 4
@@ -217,8 +223,7 @@ EVENTS=('            bash-77      [001]    12.000345: mmopt_state: path=madvise 
 		assert_stderr 'cannot set the instance up: Invalid argument'
 		assert_equal "$(ls -A "$MMOPT_ROOT/$INSTANCES")" ''
 	done
-	behave <<<'on_rmdir() { return "$EBUSY"; }
-		on_write() { return "$EIO"; }'
+	behave <<<"$STAYS"
 	run_mmopt trace
 	assert_failure 1
 	assert_stderr 'mmopt: warning: /sys/kernel/tracing/instances/mmopt-'

@@ -183,6 +183,7 @@ totals() {
 	sed -i 's/v: 1/v: 2/' "$MMOPT_ROOT/$STATS"
 	run_mmopt watch 0.1 3
 	assert_success
+	# shellcheck disable=SC2154
 	assert_equal "$(wc -l <<<"$stderr")" 1
 	assert_stderr 'stats has format 2'
 }
