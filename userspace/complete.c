@@ -81,8 +81,9 @@ static void offer_parameters(void)
 
 	module_find(&info);
 	for (size_t i = 0; i < json_object_array_length(info.params); i++) {
-		snprintf(word, sizeof(word), "%s=", json_object_get_string(
-			 json_object_array_get_idx(info.params, i)));
+		struct json_object *name = json_object_array_get_idx(info.params, i);
+
+		snprintf(word, sizeof(word), "%s=", json_object_get_string(name));
 		offer(word, "module parameter");
 	}
 	module_info_free(&info);
@@ -90,13 +91,12 @@ static void offer_parameters(void)
 
 static void offer_operands(const struct command *cmd, int given, char **operands)
 {
+	if (cmd->operands == OPERANDS_PATHS_OR_ALL && !given)
+		offer("all", "every path");
 	switch (cmd->operands) {
 	case OPERANDS_NONE:
 		break;
 	case OPERANDS_PATHS_OR_ALL:
-		if (!given)
-			offer("all", "every path");
-		/* fallthrough */
 	case OPERANDS_PATHS:
 		offer_paths(given, operands);
 		break;
@@ -139,9 +139,12 @@ int cmd_complete(struct json_object *doc, int argc, char **argv)
 		value = value_after(argv[i]);
 		if (*argv[i] == '-')
 			continue;
-		if (cmd)
+		if (cmd) {
 			operands[given++] = argv[i];
-		else if (!(cmd = command_match(argv[i], NULL, 0)))
+			continue;
+		}
+		cmd = command_match(argv[i], NULL, 0);
+		if (!cmd)
 			return RC_OK;
 	}
 	if (value)

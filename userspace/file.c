@@ -241,7 +241,8 @@ int file_replace(const char *name, const char *text)
 		unlink(temp);
 		return ret;
 	}
-	dir = open(dirname(strcpy(folder, name)), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(folder, sizeof(folder), "%s", name);
+	dir = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
 	ret = fsync(dir) ? -errno : 0;

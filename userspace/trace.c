@@ -150,7 +150,8 @@ static bool parse_event(struct json_object *obj, const char *line)
 	int skip = (int)strspn(line, " ");
 
 	if (strlen(line) < 18 || line[16] != '-' ||
-	    sscanf(line + 17, "%u [%u] %llu.%6llu: " MODULE "_%31[a-z_]: path=%63[a-z0-9_] %255[^\n]",
+	    sscanf(line + 17, "%u [%u] %llu.%6llu: "
+		   MODULE "_%31[a-z_]: path=%63[a-z0-9_] %255[^\n]",
 		   &pid, &cpu, &seconds, &micros, event, path, what) < 6)
 		return false;
 	format_time(when, sizeof(when), opts.json ? "%Y-%m-%dT%H:%M:%S" : "%H:%M:%S",

@@ -195,16 +195,28 @@ verbs() {
 	}
 	explained() {
 		section "$1" | awk '/^\.RS/ { print last } { last = $0 }' |
-			sed 's/\\f[BIR]//g; s/[ ,].*//' | sort | xargs
+			sed 's/\\f[BIR]//g; s/\\&//g' | sort
+	}
+	words() {
+		explained "$1" | sed 's/[ ,].*//' | xargs
 	}
 
-	run explained COMMANDS
+	run words COMMANDS
 	assert_output "$VERBS"
-	run explained OPTIONS
+	run words OPTIONS
 	assert_output '-V -h -j -p'
 	help=$(mmopt -j help)
 	for option in $(jq -r '.. | .option? // empty' <<<"$help"); do
 		grep -q -e "$option" "$MMOPT_MAN" || fail "no $option"
+	done
+	# and each verb with the very arguments of the table, options among them
+	run explained COMMANDS
+	assert_output "$(jq -r '.commands[] | .command + " " + .args' <<<"$help" | sed 's/ $//' | sort)"
+	run jq -r '.commands[] | .args as $args | .options[] | select(.option as $option |
+		$args | contains($option) | not) | .option' <<<"$help"
+	assert_output ''
+	for option in NAME SYNOPSIS OVERHEAD CAVEATS EXAMPLES FILES; do
+		[ "$(section "$option" | wc -l)" -gt 3 ] || fail "no section $option"
 	done
 	run bash -c "sed -n 's/^\([0-9]\)\t.*/\1/p' | xargs" < <(section 'EXIT STATUS')
 	assert_output '0 1 2 3 4'
