@@ -195,11 +195,12 @@ static long find_callee(struct walk *w, const struct insn_info *insn,
 	return nr_callees;
 }
 
-/* A branch must stay in the core text, and lead to no breakpoint. */
+/* A branch must stay in the core text, and lead to no breakpoint or alien. */
 static int check_target(struct walk *w, const struct insn_info *insn)
 {
 	const struct mmopt_text *text = w->text;
 	unsigned long target = insn->target;
+	const char *alien;
 
 	if (!within(target, text->text_lo, text->text_hi - text->text_lo)) {
 		if (insn->kind == CALL && is_ftrace_site(w))
@@ -212,6 +213,11 @@ static int check_target(struct walk *w, const struct insn_info *insn)
 	    text->bytes[target - text->addr] == 0xcc)
 		return refuse(w, -EBUSY, "jump to a breakpoint at +0x%lx",
 			      target - text->addr);
+	if (!text->alien || within(target, text->addr, text->len))
+		return 0;
+	alien = text->alien(target);
+	if (alien)
+		return refuse(w, -EINVAL, "unexpected call of %s", alien);
 	return 0;
 }
 

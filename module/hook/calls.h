@@ -31,6 +31,9 @@ typedef uint64_t u64;
  * @text_hi:  end of it
  * @insn_len: length in bytes of the instruction at @p, of which @avail bytes
  *            may be read; 0 or negative if it cannot be decoded
+ * @alien:    name of a function at @target that must not be called in here, or
+ *            NULL if it may be; asked about every target outside of this
+ *            function that is no callee. NULL if all may be
  */
 struct mmopt_text {
 	const char *name;
@@ -40,6 +43,7 @@ struct mmopt_text {
 	unsigned long text_lo;
 	unsigned long text_hi;
 	int (*insn_len)(const u8 *p, size_t avail);
+	const char *(*alien)(unsigned long target);
 };
 
 /**

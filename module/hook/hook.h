@@ -84,19 +84,64 @@ struct mmopt_callsite {
 	bool optional;
 };
 
-#define MMOPT_MAX_SITES 16
+/**
+ * struct mmopt_role - calls that do the same thing for a region
+ * @what:        "lock", "lookup", "walk", "unlock": for messages
+ * @callee:      the function that is called for it
+ * @replacement: what shall be called instead, of the same type
+ * @min:         fewest calls of it that are right, in the whole region
+ * @max:         most calls of it that are right
+ */
+struct mmopt_role {
+	const char *what;
+	const char *callee;
+	void *replacement;
+	unsigned int min;
+	unsigned int max;
+};
+
+/**
+ * struct mmopt_region - code whose calls in several roles are turned together
+ * @in:       the functions that the code is in, ends with NULL. The first must
+ *            be there; others may have been inlined
+ * @role:     in the order of arming: unlocks first, locks last
+ * @nr_roles: how many, at most MMOPT_MAX_ROLES
+ * @alien:    how the names of functions begin that could do a role's work in a
+ *            way that the path does not know, ends with NULL. A call of one
+ *            that is neither in @in nor in @role is an error
+ * @harmless: exceptions from @alien, ends with NULL
+ */
+struct mmopt_region {
+	const char *const *in;
+	const struct mmopt_role *role;
+	unsigned int nr_roles;
+	const char *const *alien;
+	const char *const *harmless;
+};
+
+#define MMOPT_MAX_SITES 40
+#define MMOPT_MAX_ROLES 8
 
 /**
  * struct mmopt_callsites - a set of call sites that is switched as one
  * @want:    what the path expects
  * @nr_want: how many
- * @drain:   counts who is in the replacements
+ * @region:  what it expects besides, or NULL
+ * @guard:   name of the kernel's mutex that everybody holds who is between the
+ *           first and the last call of a region, or in any replacement: it is
+ *           held while sites are turned, so that all see either none or all
+ *           of them turned. Or NULL
+ * @mutex:   that mutex
+ * @drain:   counts who is in the replacements; of no use with a guard
  * @site:    the calls that were found
  * @nr:      how many
  */
 struct mmopt_callsites {
 	const struct mmopt_callsite *want;
 	size_t nr_want;
+	const struct mmopt_region *region;
+	const char *guard;
+	struct mutex *mutex; /* the guard */
 	struct mmopt_drain drain;
 	struct mmopt_site {
 		void *at;
