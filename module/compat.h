@@ -45,6 +45,27 @@
 	"const struct mm_walk_ops *, void *)"
 #define MMOPT_VECTOR_MADVISE (KERNEL_VERSION(7, 0, 0) <= LINUX_VERSION_CODE)
 
+/* What KSM looks pages up with (struct folio_walk) is of 6.12. */
+#define MMOPT_KSM_FOLIO_WALK (KERNEL_VERSION(6, 12, 0) <= LINUX_VERSION_CODE)
+#define MMOPT_FOLIO_WALK_BTF \
+	"struct folio * (struct folio_walk *, struct vm_area_struct *, " \
+	"long unsigned int, folio_walk_flags_t)"
+
+/* On 6.x pte_offset_map_lock() is an inline around this. */
+#if KERNEL_VERSION(7, 0, 0) <= LINUX_VERSION_CODE
+#define MMOPT_PTE_MAP_LOCK	pte_offset_map_lock
+#else
+#define MMOPT_PTE_MAP_LOCK	__pte_offset_map_lock
+#endif
+
+/* Page walks under a VMA read lock: a mode of the kernel's walker on 7.x. */
+#define MMOPT_VMA_WALK (KERNEL_VERSION(7, 0, 0) <= LINUX_VERSION_CODE)
+#if MMOPT_VMA_WALK
+#define MMOPT_VMA_WALK_LOCK	PGWALK_VMA_RDLOCK_VERIFY
+#else
+#define MMOPT_VMA_WALK_LOCK	PGWALK_RDLOCK
+#endif
+
 /* move_page_tables() takes a struct; before that, 6.7 added a parameter. */
 #define MMOPT_MOVE_CONTROL (KERNEL_VERSION(7, 0, 0) <= LINUX_VERSION_CODE)
 #define MMOPT_MOVE_PARAMS_6_1 \

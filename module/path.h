@@ -108,7 +108,7 @@ struct mmopt_path {
 
 /* Every path, in the order of the ABI; ends with NULL. */
 extern struct mmopt_path *const mmopt_paths[];
-extern struct mmopt_path mmopt_path_mremap, mmopt_path_madvise;
+extern struct mmopt_path mmopt_path_mremap, mmopt_path_madvise, mmopt_path_ksm;
 
 #define mmopt_for_each_path(p, i) \
 	for ((i) = 0; ((p) = mmopt_paths[i]); (i)++)

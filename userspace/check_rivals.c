@@ -14,7 +14,7 @@
 #define KPROBES		"/sys/kernel/debug/kprobes/list"
 
 static const struct {
-	const char *path;
+	const char *path; /* or paths */
 	const char *function;
 } used[] = {
 	{ "mremap", "move_page_tables" },
@@ -39,11 +39,16 @@ static const struct {
 	{ "madvise", "__do_sys_process_madvise" },
 	{ "madvise", "io_madvise" },
 	{ "madvise", "walk_page_range" },
-	{ "madvise", "__walk_page_range" },
-	{ "madvise", "walk_pgd_range" },
-	{ "madvise", "walk_p4d_range" },
-	{ "madvise", "walk_pud_range" },
-	{ "madvise", "walk_pmd_range" },
+	{ "madvise and ksm", "__walk_page_range" },
+	{ "madvise and ksm", "walk_pgd_range" },
+	{ "madvise and ksm", "walk_p4d_range" },
+	{ "madvise and ksm", "walk_pud_range" },
+	{ "madvise and ksm", "walk_pmd_range" },
+	{ "ksm", "ksm_scan_thread" },
+	{ "ksm", "try_to_merge_with_ksm_page" },
+	{ "ksm", "break_cow" },
+	{ "ksm", "folio_walk_start" },
+	{ "ksm", "walk_page_range_vma" },
 };
 
 /* The path that uses @function, of which only @len bytes are the name. */
@@ -70,9 +75,9 @@ static void check_livepatch(const char *patch)
 		if (!path)
 			continue;
 		clash = true;
-		check_item(CHECK_PROBLEM, "livepatches", "%s owns %.*s, which the path %s uses",
+		check_item(CHECK_PROBLEM, "livepatches", "%s owns %.*s, used by %s",
 			   patch, len, list[i]->d_name, path);
-		check_info("leave the path %s off, or disable that livepatch first", path);
+		check_info("leave %s off, or disable that livepatch first", path);
 	}
 	if (!clash)
 		check_item(CHECK_OK, "livepatches", "%s, of other functions", patch);
@@ -113,7 +118,7 @@ static bool check_probe(const char *line)
 	path = path_of(function, strcspn(function, "+"));
 	if (!path || (module_loaded(MODULE) && strstr(line, "[DISABLED]")))
 		return false;
-	check_item(CHECK_NOTE, "probes", "%s on %s, which the path %s uses",
+	check_item(CHECK_NOTE, "probes", "%s on %s, used by %s",
 		   kind[0] == 'r' ? "a return probe" : "a probe", function, path);
 	check_info("tracing may stay; a probe that redirects the function, or sits on a call in it, makes the path unavailable");
 	return true;

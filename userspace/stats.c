@@ -28,6 +28,12 @@ static const struct {
 #define X(id, meaning) { "mremap", MMOPT_PREFIX_FALLBACK #id, meaning },
 	MMOPT_MREMAP_FALLBACKS(X)
 #undef X
+#define X(id, meaning) { "ksm", #id, meaning },
+	MMOPT_KSM_COUNTERS(X)
+#undef X
+#define X(id, meaning) { "ksm", MMOPT_PREFIX_FALLBACK #id, meaning },
+	MMOPT_KSM_FALLBACKS(X)
+#undef X
 };
 
 const char *stats_meaning(const char *path, const char *key)

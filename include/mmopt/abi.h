@@ -29,7 +29,8 @@
 /* X(identifier, the kernel operation it makes faster) */
 #define MMOPT_PATHS(X) \
 	X(mremap, "one TLB flush for many page tables moved") \
-	X(madvise, "MADV_COLD and MADV_PAGEOUT under per-VMA locks")
+	X(madvise, "MADV_COLD and MADV_PAGEOUT under per-VMA locks") \
+	X(ksm, "ksmd scans and merges under per-VMA locks")
 
 /* X(identifier): the first word of the file "state" and of a status line. */
 #define MMOPT_STATES(X) \
@@ -66,6 +67,22 @@
 	X(vma_lock, "a gap, or a VMA that was being changed") \
 	X(userfaultfd, "a VMA that is registered with userfaultfd") \
 	X(huge_pud, "a page table entry of 1 GiB")
+
+/*
+ * Of the path ksm, a call is what ksmd does between taking a process's mmap_lock
+ * and giving it back: coming to the next page, looking at a page, merging one.
+ *
+ * X(identifier, meaning): further counters of it.
+ */
+#define MMOPT_KSM_COUNTERS(X) \
+	X(scanned, "pages that ksmd came to, in whichever way") \
+	X(mmap_locks, "times that ksmd took an mmap_lock")
+
+/* X(identifier, meaning): why ksmd took mmap_lock although the path was on. */
+#define MMOPT_KSM_FALLBACKS(X) \
+	X(exiting, "the process was exiting") \
+	X(vma_lock, "a gap, or a VMA that was being changed") \
+	X(nothing, "nothing to scan in a process, which stock code makes sure of")
 
 /*
  * The file "stats" holds "v: version" and then "key value" lines: the counters

@@ -92,10 +92,12 @@ expect() {
 	[ "$names" -ge 2 ]
 }
 
-@test "a kernel without per-VMA locks only lacks the path" {
+@test "a kernel without per-VMA locks or KSM only lacks the paths" {
 	tree_module
 	sed -i /PER_VMA/d "$MMOPT_ROOT/boot/config-$RELEASE"
-	expect 'config PER_VMA_LOCK' note madvise
+	expect 'config PER_VMA_LOCK' note 'madvise and ksm'
+	sed -i /CONFIG_KSM=/d "$MMOPT_ROOT/boot/config-$RELEASE"
+	expect 'config KSM' note ksm
 }
 
 @test "the kernel config is found in its other places, or said to be missing" {
@@ -184,7 +186,7 @@ expect() {
 	mkdir "$MMOPT_ROOT/sys/kernel/livepatch/hotfix/vmlinux/do_madvise_other,0"
 	expect livepatches ok
 	mkdir "$MMOPT_ROOT/sys/kernel/livepatch/hotfix/vmlinux/madvise_cold,1"
-	expect livepatches problem 'hotfix owns madvise_cold, which the path madvise uses'
+	expect livepatches problem 'hotfix owns madvise_cold, used by madvise'
 	rm -r "$MMOPT_ROOT/sys/kernel/livepatch/hotfix/vmlinux/madvise_cold,1"
 	put sys/kernel/livepatch/hotfix/transition 1
 	expect livepatches note 'in transition'

@@ -58,7 +58,7 @@ tree_host() {
 	put sys/kernel/btf/vmlinux BTF
 	put "boot/config-$RELEASE" '# a comment' CONFIG_{MODULES,KPROBES,KALLSYMS_ALL}=y \
 		CONFIG_{DYNAMIC_FTRACE_WITH_REGS,HAVE_STATIC_CALL_INLINE}=y \
-		CONFIG_{DEBUG_INFO_BTF,DEBUG_FS,PER_VMA_LOCK}=y
+		CONFIG_{DEBUG_INFO_BTF,DEBUG_FS,PER_VMA_LOCK,KSM}=y
 	put "lib/modules/$RELEASE/build/Makefile"
 }
 

@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The path ksm: ksmd comes to pages, looks at candidates in its trees and merges
+ * under the read lock of the VMA at hand, instead of mmap_lock for each of these.
+ *
+ * Hooks. ksmd works in ksm_scan_thread(), where the functions that take mmap_lock
+ * are inlined. Between down_read() and up_read(), a region, it looks a VMA up
+ * (mtree_load()) or goes from VMA to VMA (mas_find()), and walks page tables. All
+ * these calls are turned to us, there and in what was not inlined. The lock pins
+ * mm_users only; the lookup, or the step to the next VMA, takes a VMA lock; the
+ * unlock lets go of what "hold" says. Whatever lies between is the kernel's code.
+ *
+ * Why no region is half ours. All of this runs in ksmd under ksm_thread_mutex, and
+ * no region extends beyond a hold of it; the sites are turned under that mutex. It
+ * also protects "hold". And whether a region is elided is decided once, at its lock:
+ * the other replacements do what stock does unless "hold" says otherwise.
+ *
+ * Why a VMA read lock and a pin of mm_users are enough.
+ *  - The mm. ksmd has a reference to the struct only (mm_count). In stock, the
+ *    process may exit meanwhile, and exit_mmap() waits for ksmd by the mmap_lock
+ *    that __ksm_exit() takes for a moment. Nobody waits for a reader of a VMA, and
+ *    a lockless lookup in a tree that is taken down walks freed memory; to test
+ *    mm_users and look up after that, as ksm_test_exit() invites to, has that race.
+ *    So mm_users is raised for the region, which fails for an mm that is exiting
+ *    (that one is left to stock code), and dropped by mmput_async(): exit_mmap() in
+ *    ksmd would come back to KSM. As nobody but us holds up an exit then, a walk that
+ *    finds itself the last user ends, as it does in stock when there is none.
+ *    A new mm comes to KSM's lists when its tree is complete (dup_mmap() calls
+ *    ksm_fork() after mt_set_in_rcu()) or grows in the normal way (exec).
+ *  - The VMA. Its range, flags, file, pgoff and a set anon_vma change under its write
+ *    lock, which waits for us: munmap, mremap, mprotect, mlock, split, merge, growth,
+ *    MADV_*, prctl, fork of the parent until it has flushed, soft-dirty, collapse. So
+ *    does MADV_UNMERGEABLE before it breaks COW, hence nothing is merged behind it.
+ *  - Page tables. Those above the last level go with the VMA; the last level can go
+ *    under RCU (retract_page_tables(), PT_RECLAIM), here as in stock: walkers map
+ *    it by pte_offset_map_lock() and look again.
+ *  - Everyone else. What held mmap_lock for reading never was kept off by ksmd's, nor
+ *    faults and MADV_DONTNEED under VMA locks, rmap, GUP-fast, the OOM reaper: page
+ *    lock, page table lock and the count of references arbitrate, as in reclaim,
+ *    which holds neither lock. mm_tlb_flush_pending() is asked under the page table
+ *    lock. Mmu notifiers, allocations and folio locks come under a VMA lock in faults.
+ *  - KSM's own lists. Stock drops an mm with nothing mergeable from them after it has
+ *    gone through all VMAs in one hold of mmap_lock, which keeps out MADV_MERGEABLE
+ *    and mmap() that see the mm listed. A lockless pass proves nothing: if it began at
+ *    address 0 and has come to no VMA, mmap_lock is taken and stock's mas_find() goes
+ *    through all of them again. A pass that began elsewhere or came to a VMA leaves
+ *    ksm_scan.address above 0, with which stock never drops an mm. A VMA missed in
+ *    a lockless step, just being made or moved, is found by the next scan.
+ *  - run=2, sysfs writers and memory hot-remove take ksm_thread_mutex.
+ *
+ * What takes mmap_lock as before: an mm that is exiting, no VMA lock (a gap, or a writer
+ * at work), the last look above, and break_cow(), since it faults.
+ * Order: never mmap_lock while holding a VMA lock. The unlock may run under
+ * ksm_mmlist_lock, so it does not sleep.
+ *
+ * The tracepoints of mmap_lock in the kernel's code fire for elided locks too.
+ * Latencies are not measured: two clock reads are dear for a page. IBT: see ksym.h.
+ */
+#include <linux/maple_tree.h>
+#include <linux/mm.h>
+#include <linux/pagewalk.h>
+#include <linux/sched/mm.h>
+
+#include "../compat.h"
+#include "../hook/hook.h"
+#include "../ksym.h"
+#include "../path.h"
+#include "../pgtable.h"
+#include "../trace.h"
+#include "../vmalock.h"
+#include "../walk.h"
+
+enum extra {
+#define X(id, what) EXTRA_##id,
+	MMOPT_KSM_COUNTERS(X)
+#undef X
+};
+
+static const char *const extra_name[] = {
+#define X(id, what) #id,
+	MMOPT_KSM_COUNTERS(X)
+#undef X
+};
+
+enum fallback {
+#define X(id, what) FALLBACK_##id,
+	MMOPT_KSM_FALLBACKS(X)
+#undef X
+};
+
+static const char *const fallback_name[] = {
+#define X(id, what) #id,
+	MMOPT_KSM_FALLBACKS(X)
+#undef X
+};
+
+#if defined(CONFIG_PER_VMA_LOCK) && MMOPT_KSM_FOLIO_WALK
+
+MMOPT_DEFINE_KFUNC(folio_walk_start, folio_walk_start);
+MMOPT_DEFINE_KFUNC(vm_normal_page, vm_normal_page);
+MMOPT_DEFINE_KFUNC(vm_normal_page_pmd, vm_normal_page_pmd);
+DEFINE_STATIC_CALL_NULL(k_ksm_walk, walk_page_range_vma);
+DEFINE_STATIC_CALL_NULL(k_pte_map_lock, MMOPT_PTE_MAP_LOCK);
+
+static const struct mmopt_kfunc funcs[] = {
+	MMOPT_KFUNC(folio_walk_start),
+	MMOPT_KFUNC(vm_normal_page),
+	MMOPT_KFUNC(vm_normal_page_pmd),
+	{ "walk_page_range_vma", &STATIC_CALL_KEY(k_ksm_walk),
+	  STATIC_CALL_TRAMP_ADDR(k_ksm_walk) },
+	{ __stringify(MMOPT_PTE_MAP_LOCK), &STATIC_CALL_KEY(k_pte_map_lock),
+	  STATIC_CALL_TRAMP_ADDR(k_pte_map_lock) },
+};
+
+static const struct mmopt_btf_want want[] = {
+	MMOPT_WANT_FUNC(down_read, "void (struct rw_semaphore *)"),
+	MMOPT_WANT_FUNC(up_read, "void (struct rw_semaphore *)"),
+	MMOPT_WANT_FUNC(mtree_load, "void * (struct maple_tree *, long unsigned int)"),
+	MMOPT_WANT_FUNC(mas_find, "void * (struct ma_state *, long unsigned int)"),
+	MMOPT_WANT_FUNC(walk_page_range_vma, MMOPT_WALK_BTF),
+	MMOPT_WANT_FUNC(folio_walk_start, MMOPT_FOLIO_WALK_BTF),
+	MMOPT_WANT_FUNC(vm_normal_page,
+			"struct page * (struct vm_area_struct *, long unsigned int, pte_t)"),
+	MMOPT_WANT_FUNC(vm_normal_page_pmd,
+			"struct page * (struct vm_area_struct *, long unsigned int, pmd_t)"),
+	{ .kind = MMOPT_BTF_FUNC, .name = __stringify(MMOPT_PTE_MAP_LOCK),
+	  .proto = "pte_t * (struct mm_struct *, pmd_t *, long unsigned int, spinlock_t **)" },
+	MMOPT_WANT_MEMBER(struct mm_struct, mm_users),
+	MMOPT_WANT_MEMBER(struct mm_struct, mm_mt),
+	MMOPT_WANT_MEMBER(struct mm_struct, mmap_lock),
+	MMOPT_WANT_MEMBER(struct ma_state, tree),
+	MMOPT_WANT_MEMBER(struct ma_state, index),
+	MMOPT_WANT_SIZE(struct ma_state),
+	MMOPT_WANT_SIZE(struct mm_walk_ops),
+	MMOPT_WANT_MEMBER(struct mm_walk_ops, pmd_entry),
+	MMOPT_WANT_SIZE(struct folio_walk),
+	MMOPT_WANT_MEMBER(struct folio_walk, page),
+	MMOPT_WANT_MEMBER(struct folio_walk, level),
+	MMOPT_WANT_MEMBER(struct folio_walk, ptep),
+	MMOPT_WANT_MEMBER(struct folio_walk, pmdp),
+	MMOPT_WANT_MEMBER(struct folio_walk, pte),
+	MMOPT_WANT_MEMBER(struct folio_walk, pmd),
+	MMOPT_WANT_MEMBER(struct folio_walk, ptl),
+	MMOPT_WANT_ENUM(enum folio_walk_level, FW_LEVEL_PTE, FW_LEVEL_PTE),
+	MMOPT_WANT_ENUM(enum folio_walk_level, FW_LEVEL_PMD, FW_LEVEL_PMD),
+};
+
+/* Regions are elided. The sites may be armed without it, to observe. */
+static DEFINE_STATIC_KEY_FALSE(fast);
+static struct mmopt_callsites sites;
+
+/* What ksmd holds in the region that it is in. Under ksm_thread_mutex. */
+static struct {
+	enum { NOTHING, PINNED, LOCKED } mode; /* LOCKED: mmap_lock after all */
+	struct mm_struct *mm;		/* mm_users pinned */
+	struct vm_area_struct *vma;	/* read-locked, or NULL */
+	bool stepping;			/* mas_find() has been called */
+	unsigned long from;		/* where the next VMA is looked for */
+} hold;
+
+/* The first impossible thing since the path was switched on has been told. */
+static bool tripped;
+
+static void impossible(const char *what)
+{
+	if (tripped)
+		return;
+	tripped = true;
+	mmopt_path_trip(&mmopt_path_ksm, what);
+}
+
+static void fell_back(enum fallback why)
+{
+	this_cpu_inc(mmopt_path_ksm.stats.cpu->fallback[why]);
+	trace_mmopt_fallback("ksm", fallback_name[why]);
+}
+
+/* Also what break_cow() calls. */
+static noinline void down_read_counted(struct rw_semaphore *sem)
+{
+	this_cpu_inc(mmopt_path_ksm.stats.cpu->extra[EXTRA_mmap_locks]);
+	down_read(sem);
+}
+
+static noinline void ksm_lock(struct rw_semaphore *sem)
+{
+	struct mm_struct *mm = container_of(sem, struct mm_struct, mmap_lock);
+
+	mmopt_count(&mmopt_path_ksm.stats, MMOPT_calls, 1);
+	if (hold.mode != NOTHING) {
+		impossible("ksmd locks again what it has not unlocked");
+	} else if (static_branch_unlikely(&fast)) {
+		if (mmget_not_zero(mm)) {
+			memset(&hold, 0, sizeof(hold));
+			hold.mm = mm;
+			hold.mode = PINNED;
+			return;
+		}
+		fell_back(FALLBACK_exiting);
+	}
+	mmopt_count(&mmopt_path_ksm.stats, MMOPT_stock, 1);
+	down_read_counted(sem);
+}
+
+static void drop_vma(void)
+{
+	if (hold.vma)
+		vma_end_read(hold.vma);
+	hold.vma = NULL;
+}
+
+static noinline void ksm_unlock(struct rw_semaphore *sem)
+{
+	struct mm_struct *mm = hold.mm;
+	bool locked = hold.mode == LOCKED;
+
+	if (hold.mode == NOTHING || sem != &mm->mmap_lock) {
+		if (hold.mode != NOTHING)
+			impossible("ksmd unlocks what it has not locked");
+		up_read(sem);
+		return;
+	}
+	drop_vma();
+	hold.mode = NOTHING;
+	if (locked)
+		up_read(sem);
+	mmopt_count(&mmopt_path_ksm.stats, locked ? MMOPT_stock : MMOPT_taken, 1);
+	mmput_async(mm);
+}
+
+/* The rest of the region is stock. */
+static void lock_after_all(enum fallback why)
+{
+	drop_vma();
+	fell_back(why);
+	down_read_counted(&hold.mm->mmap_lock);
+	hold.mode = LOCKED;
+}
+
+static noinline void *ksm_lookup(struct maple_tree *mt, unsigned long addr)
+{
+	if (hold.mode != PINNED)
+		return mtree_load(mt, addr);
+	if (mt != &hold.mm->mm_mt || hold.vma) {
+		impossible("ksmd looks for a second VMA, or in another process");
+		return NULL;
+	}
+	hold.vma = mmopt_vma_lock(hold.mm, addr);
+	if (hold.vma)
+		return hold.vma;
+	lock_after_all(FALLBACK_vma_lock);
+	return mtree_load(mt, addr);
+}
+
+/* Nobody but us uses the mm any more: what ksm_test_exit() would say. */
+static bool exiting(const struct mm_struct *mm)
+{
+	return atomic_read(&mm->mm_users) == 1;
+}
+
+/*
+ * The start, from @from on, of the next VMA that seems mergeable, or ULONG_MAX.
+ * What the tree says is good for a guess only, which the VMA lock puts right.
+ */
+static unsigned long next_mergeable(struct mm_struct *mm, unsigned long from,
+				    unsigned long max)
+{
+	MA_STATE(mas, &mm->mm_mt, from, from);
+	unsigned long at = ULONG_MAX;
+	struct vm_area_struct *vma;
+
+	rcu_read_lock();
+	do {
+		vma = mas_find(&mas, max);
+	} while (vma && !(READ_ONCE(vma->vm_flags) & VM_MERGEABLE));
+	if (vma)
+		at = max(from, mas.index);
+	rcu_read_unlock();
+	return at;
+}
+
+static noinline void *ksm_next(struct ma_state *mas, unsigned long max)
+{
+	unsigned long at;
+
+	if (hold.mode != PINNED)
+		return mas_find(mas, max);
+	if (mas->tree != &hold.mm->mm_mt) {
+		impossible("ksmd steps through another process");
+		return NULL;
+	}
+	if (hold.vma)
+		hold.from = hold.vma->vm_end;
+	drop_vma();
+	if (!hold.stepping) {
+		hold.from = mas->index;
+		hold.stepping = true;
+		/* Not the first page of a process: most often the VMA is there. */
+		if (hold.from)
+			hold.vma = mmopt_vma_lock(hold.mm, hold.from);
+		if (hold.vma)
+			return hold.vma;
+	}
+
+	at = exiting(hold.mm) ? ULONG_MAX : next_mergeable(hold.mm, hold.from, max);
+	if (at != ULONG_MAX) {
+		hold.vma = mmopt_vma_lock(hold.mm, at);
+		if (hold.vma)
+			return hold.vma;
+		lock_after_all(FALLBACK_vma_lock);
+	} else if (!hold.from) {
+		/* Stock may drop the mm from KSM's lists: see above. */
+		lock_after_all(FALLBACK_nothing);
+	} else {
+		return NULL;
+	}
+	mas_set(mas, hold.from);
+	return mas_find(mas, max);
+}
+
+/* ksmd's own operations, as the kernel has them, and under a VMA read lock. */
+static const struct mm_walk_ops *stock_ops;
+static struct mm_walk_ops locked_ops;
+
+#if MMOPT_VMA_WALK
+
+static int walk_locked(struct vm_area_struct *vma, unsigned long start,
+		       unsigned long end, void *private)
+{
+	return static_call(k_ksm_walk)(vma, start, end, &locked_ops, private);
+}
+
+static const struct mmopt_btf_want want_here[] = {
+	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_RDLOCK, PGWALK_RDLOCK),
+	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_VMA_RDLOCK_VERIFY,
+			PGWALK_VMA_RDLOCK_VERIFY),
+};
+
+static const char *const bypassed[] = {
+	"ksm_scan_thread", "try_to_merge_with_ksm_page", "folio_walk_start", NULL
+};
+
+#else /* !MMOPT_VMA_WALK */
+
+static int walk_locked(struct vm_area_struct *vma, unsigned long start,
+		       unsigned long end, void *private)
+{
+	return mmopt_walk_vma(vma, start, end, &locked_ops, private);
+}
+
+static const struct mmopt_btf_want want_here[] = {
+	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_RDLOCK, PGWALK_RDLOCK),
+	MMOPT_WANT_SIZE(struct mm_walk),
+	MMOPT_WANT_MEMBER(struct mm_walk, mm),
+	MMOPT_WANT_MEMBER(struct mm_walk, vma),
+	MMOPT_WANT_MEMBER(struct mm_walk, private),
+};
+
+static const char *const bypassed[] = {
+	"ksm_scan_thread", "try_to_merge_with_ksm_page", "folio_walk_start",
+	"walk_page_range_vma", "__walk_page_range", "walk_pgd_range", "walk_p4d_range",
+	"walk_pud_range", "walk_pmd_range", NULL
+};
+
+#endif /* !MMOPT_VMA_WALK */
+
+static noinline int ksm_walk(struct vm_area_struct *vma, unsigned long start,
+			     unsigned long end, const struct mm_walk_ops *ops,
+			     void *private)
+{
+	int found = 0;
+
+	if (hold.mode != PINNED)
+		found = static_call(k_ksm_walk)(vma, start, end, ops, private);
+	else if (vma != hold.vma || ops != stock_ops)
+		impossible("ksmd walks what it has not locked");
+	else if (!exiting(vma->vm_mm))
+		found = walk_locked(vma, start, end, private);
+
+	if (found < 0)
+		impossible("a mergeable VMA has a bad or huge entry above the PMD");
+	if (found <= 0)
+		return 0;
+	this_cpu_inc(mmopt_path_ksm.stats.cpu->extra[EXTRA_scanned]);
+	if (hold.mode == PINNED)
+		mmopt_count(&mmopt_path_ksm.stats, MMOPT_pages, 1);
+	return found;
+}
+
+/*
+ * What folio_walk_start() does without flags, for which it insists on mmap_lock.
+ * The caller ends the walk as usual, by folio_walk_end().
+ */
+static struct folio *walk_to_folio(struct folio_walk *fw, struct vm_area_struct *vma,
+				   unsigned long addr)
+{
+	pmd_t *pmdp = mmopt_find_pmd(vma->vm_mm, addr);
+	pmd_t pmd;
+
+	if (!pmdp)
+		return NULL;
+	pmd = pmdp_get_lockless(pmdp);
+	if (pmd_none(pmd))
+		return NULL;
+	if (!pmd_present(pmd) || pmd_leaf(pmd)) {
+		fw->level = FW_LEVEL_PMD;
+		fw->pmdp = pmdp;
+		fw->ptl = pmd_lock(vma->vm_mm, pmdp);
+		pmd = READ_ONCE(*pmdp);
+		fw->pmd = pmd;
+		fw->page = NULL;
+		if (pmd_present(pmd) && pmd_leaf(pmd))
+			fw->page = static_call(k_vm_normal_page_pmd)(vma, addr, pmd);
+		if (fw->page) {
+			fw->page += (addr & ~PMD_MASK) >> PAGE_SHIFT;
+			return page_folio(fw->page);
+		}
+		spin_unlock(fw->ptl);
+		if (!pmd_present(pmd) || pmd_leaf(pmd))
+			return NULL;
+	}
+
+	fw->level = FW_LEVEL_PTE;
+	fw->ptep = static_call(k_pte_map_lock)(vma->vm_mm, pmdp, addr, &fw->ptl);
+	if (!fw->ptep)
+		return NULL;
+	fw->pte = ptep_get(fw->ptep);
+	fw->page = NULL;
+	if (pte_present(fw->pte))
+		fw->page = static_call(k_vm_normal_page)(vma, addr, fw->pte);
+	if (fw->page)
+		return page_folio(fw->page);
+	pte_unmap_unlock(fw->ptep, fw->ptl);
+	return NULL;
+}
+
+static noinline struct folio *ksm_folio_walk(struct folio_walk *fw,
+					     struct vm_area_struct *vma,
+					     unsigned long addr,
+					     folio_walk_flags_t flags)
+{
+	if (hold.mode != PINNED)
+		return static_call(k_folio_walk_start)(fw, vma, addr, flags);
+	if (vma != hold.vma || flags || addr < vma->vm_start || addr >= vma->vm_end) {
+		impossible("ksmd looks for a page where it has not locked");
+		return NULL;
+	}
+	return walk_to_folio(fw, vma, addr);
+}
+
+/* Of Debian's kernels, and of one with KASAN and lockdep, which has more unlocks. */
+static const struct mmopt_role roles[] = {
+	{ "unlock", "up_read", ksm_unlock, 4, 20 },
+	{ "walk", "folio_walk_start", ksm_folio_walk, 1, 1 },
+	{ "walk", "walk_page_range_vma", ksm_walk, 1, 1 },
+	{ "step", "mas_find", ksm_next, 1, 1 },
+	{ "lookup", "mtree_load", ksm_lookup, 1, 3 },
+	{ "lock", "down_read", ksm_lock, 4, 4 },
+};
+
+static const char *const region_in[] = {
+	"ksm_scan_thread", "try_to_merge_with_ksm_page", "try_to_merge_with_zero_page",
+	"get_mergeable_page", "find_mergeable_vma", "scan_get_next_rmap_item",
+	"unstable_tree_search_insert", "cmp_and_merge_page", "ksm_do_scan", NULL
+};
+
+static const char *const alien[] = {
+	"mmap_", "down_", "up_", "__down_", "__up_", "rwsem_", "vma_", "lock_vma",
+	"lock_next_vma", "find_", "mas_", "mtree_", "mt_", "walk_", "folio_walk", NULL
+};
+
+static const char *const harmless[] = { "vma_pgtable_walk_end", NULL };
+
+static const struct mmopt_region region = {
+	.in = region_in,
+	.role = roles,
+	.nr_roles = ARRAY_SIZE(roles),
+	.alien = alien,
+	.harmless = harmless,
+};
+
+static const struct mmopt_callsite want_sites[] = {
+	{ "break_cow", "down_read", down_read_counted, .nr = 1 },
+};
+
+static struct mmopt_callsites sites = {
+	.want = want_sites,
+	.nr_want = ARRAY_SIZE(want_sites),
+	.region = &region,
+	.guard = "ksm_thread_mutex",
+};
+
+/* Our walkers know of pmd_entry() only, and hand over no other lock. */
+static int check_ops(char *why, size_t why_len)
+{
+	struct mm_walk_ops right;
+
+	stock_ops = (const struct mm_walk_ops *)mmopt_ksym("ksm_next_page_ops");
+	if (!stock_ops) {
+		snprintf(why, why_len, "no symbol ksm_next_page_ops");
+		return -ENOENT;
+	}
+	memset(&right, 0, sizeof(right));
+	right.pmd_entry = stock_ops->pmd_entry;
+	right.walk_lock = PGWALK_RDLOCK;
+	if (!right.pmd_entry || memcmp(stock_ops, &right, sizeof(right))) {
+		snprintf(why, why_len, "ksm_next_page_ops has more than pmd_entry");
+		return -EINVAL;
+	}
+	locked_ops = right;
+	locked_ops.walk_lock = MMOPT_VMA_WALK_LOCK;
+	return 0;
+}
+
+static int ksm_probe(struct mmopt_path *path, char *why, size_t why_len)
+{
+	int err;
+
+	err = mmopt_vmalock_init(why, why_len);
+	if (!err)
+		err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);
+	if (!err)
+		err = mmopt_verify(want, ARRAY_SIZE(want), why, why_len);
+	if (!err)
+		err = mmopt_verify(want_here, ARRAY_SIZE(want_here), why, why_len);
+	if (!err)
+		err = check_ops(why, why_len);
+	return err ?: mmopt_callsites_init(&sites, why, why_len);
+}
+
+static void ksm_path_exit(struct mmopt_path *path)
+{
+	mmopt_callsites_exit(&sites);
+}
+
+static int ksm_arm(struct mmopt_path *path, char *why, size_t why_len)
+{
+	return mmopt_callsites_arm(&sites, why, why_len);
+}
+
+static int ksm_disarm(struct mmopt_path *path, char *why, size_t why_len)
+{
+	return mmopt_callsites_disarm(&sites, why, why_len);
+}
+
+static void ksm_on(struct mmopt_path *path)
+{
+	tripped = false;
+	static_branch_enable(&fast);
+}
+
+static void ksm_off(struct mmopt_path *path)
+{
+	static_branch_disable(&fast);
+}
+
+#else /* no per-VMA lock, or another lookup of pages */
+
+static int ksm_probe(struct mmopt_path *path, char *why, size_t why_len)
+{
+	snprintf(why, why_len, "no per-VMA lock, or another KSM: needs Linux 6.12");
+	return -EOPNOTSUPP;
+}
+
+static const char *const bypassed[] = { NULL };
+
+#define ksm_arm NULL
+#define ksm_disarm NULL
+#define ksm_on NULL
+#define ksm_off NULL
+#define ksm_path_exit NULL
+
+#endif
+
+static const struct mmopt_path_ops ksm_ops = {
+	.probe = ksm_probe,
+	.arm = ksm_arm,
+	.disarm = ksm_disarm,
+	.on = ksm_on,
+	.off = ksm_off,
+	.exit = ksm_path_exit,
+};
+
+struct mmopt_path mmopt_path_ksm = {
+	.name = "ksm",
+	.ops = &ksm_ops,
+	.bypassed = bypassed,
+	.stats = {
+		.extra = extra_name,
+		.nr_extras = ARRAY_SIZE(extra_name),
+		.fallback = fallback_name,
+		.nr_fallbacks = ARRAY_SIZE(fallback_name),
+	},
+};
