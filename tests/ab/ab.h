@@ -38,6 +38,7 @@ struct ab_sample {
 	double call_p99_us;	/* of the measured calls */
 	struct ab_churned churn;
 	double flushes;		/* of the TLB, for one call */
+	double locks;		/* of mmap_lock by ksmd, for each page scanned */
 	unsigned long calls;	/* of the path's operation, warm-up included */
 };
 
@@ -60,6 +61,7 @@ struct ab_case {
 extern const struct ab_case ab_madvise_cases[];
 extern const struct ab_case ab_mremap_cases[];
 extern const struct ab_case ab_realloc_cases[];
+extern const struct ab_case ab_ksm_cases[];
 
 /* Each ends with an entry without a name. */
 extern const struct ab_case *const ab_suites[];
@@ -98,6 +100,7 @@ double ab_yardstick_ns(void);
 #define AB_AS_CHURN	"--as-churn"
 #define AB_AS_FORK	"--as-fork"
 #define AB_AS_SPIN	"--as-spin"
+#define AB_AS_KSM	"--as-ksm"
 
 int ab_exec(char *const argv[]);
 pid_t ab_spawn_self(const char *role, const char *arg, int *to, int *from);
@@ -122,7 +125,13 @@ int ab_spin_main(void);
 
 /* flush.c */
 
+int ab_count_events(const char *event, const char *filter, pid_t tid,
+		    int (*fn)(void *arg), void *arg, double *n);
 int ab_count_flushes(int (*fn)(void *arg), void *arg, double *flushes);
+
+/* case_ksm.c: one of its processes */
+
+int ab_ksm_main(void);
 
 /* bystander.c: calls that are none of a path's business */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* How often the kernel flushes the TLB for a thread, by its own trace event. */
+/* How often the kernel does something for a thread, by its own trace events. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <math.h>
@@ -11,7 +11,6 @@
 #include "ab.h"
 
 #define INSTANCE	"/sys/kernel/tracing/instances/mmopt-ab"
-#define EVENT		INSTANCE "/events/tlb/tlb_flush"
 /* TLB_LOCAL_MM_SHOOTDOWN: once for each flush, on the CPU that asks for it. */
 #define FILTER		"reason == 3"
 
@@ -45,22 +44,31 @@ static double count(void)
 	return sum;
 }
 
-/* Flushes while fn() runs in this thread; NAN where they cannot be counted. */
-int ab_count_flushes(int (*fn)(void *arg), void *arg, double *flushes)
+/* Events of thread @tid while fn() runs; NAN where they cannot be counted. */
+int ab_count_events(const char *event, const char *filter, pid_t tid,
+		    int (*fn)(void *arg), void *arg, double *n)
 {
-	char tid[16];
+	char text[16], file[2][192];
 	bool ok;
 	int err;
 
-	*flushes = NAN;
+	*n = NAN;
 	rmdir(INSTANCE);
-	snprintf(tid, sizeof(tid), "%d", gettid());
-	ok = !mkdir(INSTANCE, 0700) && write_file(INSTANCE "/set_event_pid", tid) &&
-	     write_file(EVENT "/filter", FILTER) && write_file(EVENT "/enable", "1");
+	snprintf(text, sizeof(text), "%d", tid);
+	snprintf(file[0], sizeof(file[0]), INSTANCE "/events/%s/filter", event);
+	snprintf(file[1], sizeof(file[1]), INSTANCE "/events/%s/enable", event);
+	ok = !mkdir(INSTANCE, 0700) && write_file(INSTANCE "/set_event_pid", text) &&
+	     write_file(file[0], filter) && write_file(file[1], "1");
 	err = fn(arg);
-	ok = ok && write_file(EVENT "/enable", "0");
+	ok = ok && write_file(file[1], "0");
 	if (ok && !err)
-		*flushes = count();
+		*n = count();
 	rmdir(INSTANCE);
 	return err;
+}
+
+/* Flushes that this thread asks for while fn() runs. */
+int ab_count_flushes(int (*fn)(void *arg), void *arg, double *flushes)
+{
+	return ab_count_events("tlb/tlb_flush", FILTER, gettid(), fn, arg, flushes);
 }

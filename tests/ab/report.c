@@ -12,7 +12,7 @@
 
 #include "ab.h"
 
-enum figure { VALUE, CALL_P99, CHURN_P99, CHURN_PER_S, FLUSHES };
+enum figure { VALUE, CALL_P99, CHURN_P99, CHURN_PER_S, FLUSHES, LOCKS };
 
 static double figure(const struct ab_sample *s, enum figure f)
 {
@@ -25,6 +25,8 @@ static double figure(const struct ab_sample *s, enum figure f)
 		return s->churn.per_s;
 	case FLUSHES:
 		return s->flushes;
+	case LOCKS:
+		return s->locks;
 	default:
 		return s->value;
 	}
@@ -124,6 +126,7 @@ static void print_contended(const struct ab_result *r, size_t n)
 		print_figure(r, CHURN_P99, "p99 of other threads", "us");
 		print_figure(r, CHURN_PER_S, "mappings of these", "1/s");
 		print_figure(r, FLUSHES, "TLB flushes", "1/call");
+		print_figure(r, LOCKS, "mmap_locks taken", "1/page");
 	}
 }
 
@@ -148,6 +151,7 @@ static void print_quiet(const struct ab_result *r, size_t n)
 		print_range(r, AB_on);
 		printf("\n");
 		print_figure(r, FLUSHES, "TLB flushes", "1/call");
+		print_figure(r, LOCKS, "mmap_locks taken", "1/page");
 	}
 }
 
@@ -200,6 +204,9 @@ static struct json_object *json_result(const struct ab_result *r)
 	if (has(r, FLUSHES))
 		json_object_object_add(o, "flushes_per_call",
 				       json_modes(r, FLUSHES, json_object_new_object()));
+	if (has(r, LOCKS))
+		json_object_object_add(o, "locks_per_page",
+				       json_modes(r, LOCKS, json_object_new_object()));
 	for (size_t i = 0; i < r->counters.n; i++)
 		json_object_object_add(counters, r->counters.c[i].key,
 				       json_object_new_int64(r->counters.c[i].value));
