@@ -269,6 +269,32 @@ static int check_counts(struct walk *w, const struct mmopt_callee *callee,
 }
 
 /**
+ * mmopt_calls_alien() - must a function of this name not be called in a region?
+ * @name:     of the function, which is none of @in itself
+ * @in:       names of the functions that the region is in, ends with NULL. What
+ *            the compiler split off one of them (".cold", ".part.0") or made of
+ *            one (".isra.0") does a part of the work in text that was not decoded
+ * @alien:    how names begin that must not be called, ends with NULL
+ * @harmless: exceptions from @alien, ends with NULL
+ *
+ * Return: true if it must not.
+ */
+bool mmopt_calls_alien(const char *name, const char *const *in,
+		       const char *const *alien, const char *const *harmless)
+{
+	for (; *in; in++)
+		if (!strncmp(name, *in, strlen(*in)) && name[strlen(*in)] == '.')
+			return true;
+	for (; *harmless; harmless++)
+		if (!strcmp(name, *harmless))
+			return false;
+	for (; *alien; alien++)
+		if (!strncmp(name, *alien, strlen(*alien)))
+			return true;
+	return false;
+}
+
+/**
  * mmopt_calls_find() - finds the calls that a function makes
  * @text:       the function, with the padding behind it or without
  * @callee:     functions whose calls are wanted

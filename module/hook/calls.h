@@ -70,6 +70,8 @@ struct mmopt_call {
 	u16 callee;
 };
 
+bool mmopt_calls_alien(const char *name, const char *const *in,
+		       const char *const *alien, const char *const *harmless);
 int mmopt_calls_find(const struct mmopt_text *text,
 		     const struct mmopt_callee *callee, size_t nr_callees,
 		     struct mmopt_call *call, size_t max_calls,

@@ -244,13 +244,8 @@ static const char *alien(unsigned long target)
 		if (mmopt_ksym(*s) == target)
 			return NULL;
 	snprintf(name, sizeof(name), "%ps", (void *)target);
-	for (s = decoding->harmless; *s; s++)
-		if (!strcmp(name, *s))
-			return NULL;
-	for (s = decoding->alien; *s; s++)
-		if (!strncmp(name, *s, strlen(*s)))
-			return name;
-	return NULL;
+	return mmopt_calls_alien(name, decoding->in, decoding->alien, decoding->harmless) ?
+	       name : NULL;
 }
 
 /* The calls of each role, over all functions of the region. */
