@@ -283,12 +283,14 @@ static noinline void *ksm_next(struct ma_state *mas, unsigned long max)
 {
 	unsigned long at;
 
-	if (hold.mode != PINNED)
+	if (hold.mode == NOTHING)
 		return mas_find(mas, max);
 	if (mas->tree != &hold.mm->mm_mt) {
 		impossible("ksmd steps through another process");
 		return NULL;
 	}
+	if (hold.mode == LOCKED)
+		return exiting(hold.mm) ? NULL : mas_find(mas, max);
 	if (hold.vma)
 		hold.from = hold.vma->vm_end;
 	drop_vma();
@@ -305,7 +307,8 @@ static noinline void *ksm_next(struct ma_state *mas, unsigned long max)
 	at = exiting(hold.mm) ? ULONG_MAX : next_mergeable(hold.mm, hold.from, max);
 	if (at != ULONG_MAX) {
 		hold.vma = mmopt_vma_lock(hold.mm, at);
-		if (hold.vma)
+		/* The first VMA that stock gets decides whether the mm stays listed. */
+		if (hold.vma && (hold.from || hold.vma->vm_flags & VM_MERGEABLE))
 			return hold.vma;
 		lock_after_all(FALLBACK_vma_lock);
 	} else if (!hold.from) {
@@ -370,12 +373,14 @@ static noinline int ksm_walk(struct vm_area_struct *vma, unsigned long start,
 {
 	int found = 0;
 
-	if (hold.mode != PINNED)
-		found = static_call(k_ksm_walk)(vma, start, end, ops, private);
-	else if (vma != hold.vma || ops != stock_ops)
+	if (hold.mode == PINNED && (vma != hold.vma || ops != stock_ops))
 		impossible("ksmd walks what it has not locked");
-	else if (!exiting(vma->vm_mm))
+	else if (hold.mode != NOTHING && exiting(hold.mm))
+		found = 0;
+	else if (hold.mode == PINNED)
 		found = walk_locked(vma, start, end, private);
+	else
+		found = static_call(k_ksm_walk)(vma, start, end, ops, private);
 
 	if (found < 0)
 		impossible("a mergeable VMA has a bad or huge entry above the PMD");

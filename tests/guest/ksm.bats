@@ -211,6 +211,19 @@ found()
 	assert_output '10 full scans, contents right'
 }
 
+# KSM forgets a process only when nothing of it is mergeable: it enters once.
+@test "a process stays with KSM while its only mergeable memory changes place" {
+	path_enable ksm
+	ksmd_runs
+	echo 0 >$SYSFS/sleep_millisecs
+	trace_begin 0 ksm/ksm_enter
+	run "$PROG/ksm_race" flip 8
+	assert_output --regexp '^[1-9][0-9]+ flips$'
+	ksmd_stops
+	remark "$output, $(cat $SYSFS/full_scans) scans, vma_lock $(stat_of ksm fallback_vma_lock)"
+	assert_equal "$(traced ksm_enter)" 1
+}
+
 @test "the advisor works" {
 	path_enable ksm
 	ksmd_runs

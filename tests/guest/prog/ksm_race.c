@@ -6,6 +6,8 @@
  *	ksm_race progress SCANS		one that maps and unmaps mergeable memory, for so
  *					many full scans, none of which may take 20 s
  *	ksm_race busy SECONDS		one with 8 MiB and four threads that map and unmap
+ *	ksm_race flip SECONDS		one where either of two areas is mergeable, in turns;
+ *					always one of them is
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -291,8 +293,28 @@ static int busy(unsigned int seconds)
 	return 0;
 }
 
+static int flip(unsigned int seconds)
+{
+	uint64_t end = now_ns() + seconds * 1000000000ULL;
+	char *low = map_fenced(1), *high = map_fenced(1), *p = low;
+	unsigned int flips;
+
+	if (low > high) {
+		low = high;
+		high = p;
+	}
+	for (flips = 0; now_ns() < end; flips++)
+		if (madvise(low, PAGE, MADV_MERGEABLE) || madvise(high, PAGE, MADV_UNMERGEABLE) ||
+		    madvise(high, PAGE, MADV_MERGEABLE) || madvise(low, PAGE, MADV_UNMERGEABLE))
+			die("cannot advise");
+	printf("%u flips\n", flips);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[1], "flip"))
+		return flip(atoi(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "progress"))
 		return progress(atoi(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "busy"))
