@@ -203,15 +203,19 @@ static const char *unit_of(const struct options *o, const struct ab_case *c)
 {
 	if (!o->icount)
 		return c->unit;
+	if (!strcmp(c->unit, "ms"))
+		return "insn";
 	return strcmp(strchr(c->unit, '/'), "/fork") ? "insn/call" : "insn/fork";
 }
 
 static void to_instructions(struct ab_result *r, unsigned int runs)
 {
-	if (!strncmp(r->unit, "insn", 4) && !strncmp(r->c->unit, "us", 2))
+	double scale = !strncmp(r->c->unit, "us", 2) ? 1e3 : !strcmp(r->c->unit, "ms") ? 1e6 : 1;
+
+	if (!strncmp(r->unit, "insn", 4))
 		for (int m = 0; m < AB_MODE_COUNT; m++)
 			for (unsigned int i = 0; i < runs; i++)
-				r->s[m][i].value *= 1e3;
+				r->s[m][i].value *= scale;
 }
 
 /* The results to fill, one for each selected case; NULL with *n = 0 if none. */
