@@ -58,12 +58,14 @@
 #define MMOPT_PTE_MAP_LOCK	__pte_offset_map_lock
 #endif
 
-/* Page walks under a VMA read lock: a mode of the kernel's walker on 7.x. */
-#define MMOPT_VMA_WALK (KERNEL_VERSION(7, 0, 0) <= LINUX_VERSION_CODE)
-#if MMOPT_VMA_WALK
-#define MMOPT_VMA_WALK_LOCK	PGWALK_VMA_RDLOCK_VERIFY
+/* A VMA's lock: a count of readers since 6.15, whose flag was renamed in 7.0. */
+#if defined(VM_REFCNT_EXCLUDE_READERS_FLAG)
+#define MMOPT_VMA_CONTENDED(vma) \
+	(refcount_read(&(vma)->vm_refcnt) & VM_REFCNT_EXCLUDE_READERS_FLAG)
+#elif defined(VMA_LOCK_OFFSET)
+#define MMOPT_VMA_CONTENDED(vma)	(refcount_read(&(vma)->vm_refcnt) & VMA_LOCK_OFFSET)
 #else
-#define MMOPT_VMA_WALK_LOCK	PGWALK_RDLOCK
+#define MMOPT_VMA_CONTENDED(vma)	rwsem_is_contended(&(vma)->vm_lock->lock)
 #endif
 
 /* move_page_tables() takes a struct; before that, 6.7 added a parameter. */

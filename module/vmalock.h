@@ -5,9 +5,17 @@
 
 #include <linux/mm.h>
 
+#include "compat.h"
+
 #ifdef CONFIG_PER_VMA_LOCK
 int mmopt_vmalock_init(char *why, size_t why_len);
 struct vm_area_struct *mmopt_vma_lock(struct mm_struct *mm, unsigned long addr);
+
+/* Does a writer wait for the read lock that the caller has? It may miss one. */
+static inline bool mmopt_vma_contended(const struct vm_area_struct *vma)
+{
+	return MMOPT_VMA_CONTENDED(vma);
+}
 #endif
 
 #endif /* MMOPT_VMALOCK_H */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A page walk of one read-locked VMA, for kernels whose own walker asserts
- * mmap_lock.
+ * A page walk of one read-locked VMA. The kernel's own walker asserts mmap_lock on
+ * 6.x; on 7.x it need not, but takes twice as long to come to the first entry, which
+ * counts where every page is a walk.
  *
  * Under the VMA lock, tables of the upper levels can be added by faults but
  * are not freed: that takes munmap or mremap, which write-lock the VMA first.

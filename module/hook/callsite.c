@@ -23,6 +23,7 @@
 #include <linux/cpu.h>
 #include <linux/delay.h>
 #include <linux/mutex.h>
+#include <linux/rcupdate.h>
 #include <linux/string.h>
 #include <asm/insn.h>
 #include <mmopt/abi.h>
@@ -391,6 +392,9 @@ void mmopt_callsites_exit(struct mmopt_callsites *set)
 		if (set->site[i].reserve.addr)
 			unregister_kprobe(&set->site[i].reserve);
 	set->nr = 0;
+	/* A replacement that gives the guard back still has to return. */
+	if (set->mutex)
+		synchronize_rcu_tasks();
 	mmopt_drain_exit(&set->drain);
 }
 

@@ -8,12 +8,18 @@
  * (mtree_load()) or goes from VMA to VMA (mas_find()), and walks page tables. All
  * these calls are turned to us, there and in what was not inlined. The lock pins
  * mm_users only; the lookup, or the step to the next VMA, takes a VMA lock; the
- * unlock lets go of what "hold" says. Whatever lies between is the kernel's code.
+ * unlock lets go of it. Whatever lies between is the kernel's code.
  *
  * Why no region is half ours. All of this runs in ksmd under ksm_thread_mutex, and
  * no region extends beyond a hold of it; the sites are turned under that mutex. It
  * also protects "hold". And whether a region is elided is decided once, at its lock:
  * the other replacements do what stock does unless "hold" says otherwise.
+ *
+ * What outlasts a region: the pin, until ksmd turns to another process or gives
+ * ksm_thread_mutex back, a call that is turned too. And the VMA after a look at a page,
+ * until the next region: a search in a tree is a chain of such looks, between which
+ * ksmd compares, and sleeps in cond_resched() at most. A writer that waits is seen
+ * at the next look; break_cow(), which takes mmap_lock, drops the VMA.
  *
  * Why a VMA read lock and a pin of mm_users are enough.
  *  - The mm. ksmd has a reference to the struct only (mm_count). In stock, the
@@ -21,10 +27,11 @@
  *    that __ksm_exit() takes for a moment. Nobody waits for a reader of a VMA, and
  *    a lockless lookup in a tree that is taken down walks freed memory; to test
  *    mm_users and look up after that, as ksm_test_exit() invites to, has that race.
- *    So mm_users is raised for the region, which fails for an mm that is exiting
- *    (that one is left to stock code), and dropped by mmput_async(): exit_mmap() in
- *    ksmd would come back to KSM. As nobody but us holds up an exit then, a walk that
- *    finds itself the last user ends, as it does in stock when there is none.
+ *    So mm_users is raised, which fails for an mm that is exiting (that one is left to
+ *    stock code), and dropped by mmput_async(): exit_mmap() in ksmd would come back to
+ *    KSM. Whoever waited for the process may thus find its files in use for a moment
+ *    (ETXTBSY, EBUSY from umount), as when /proc is read. Where nobody but us is left,
+ *    walks end as they do in stock when there is nobody.
  *    A new mm comes to KSM's lists when its tree is complete (dup_mmap() calls
  *    ksm_fork() after mt_set_in_rcu()) or grows in the normal way (exec).
  *  - The VMA. Its range, flags, file, pgoff and a set anon_vma change under its write
@@ -48,13 +55,11 @@
  *    a lockless step, just being made or moved, is found by the next scan.
  *  - run=2, sysfs writers and memory hot-remove take ksm_thread_mutex.
  *
- * What takes mmap_lock as before: an mm that is exiting, no VMA lock (a gap, or a writer
- * at work), the last look above, and break_cow(), since it faults.
+ * mmap_lock is taken as before for an mm that is exiting, without a VMA lock (a gap, or
+ * a writer at work), for the last look above, and by break_cow(), since it faults.
  * Order: never mmap_lock while holding a VMA lock. The unlock may run under
- * ksm_mmlist_lock, so it does not sleep.
- *
- * The tracepoints of mmap_lock in the kernel's code fire for elided locks too.
- * Latencies are not measured: two clock reads are dear for a page. IBT: see ksym.h.
+ * ksm_mmlist_lock, so it does not sleep. The tracepoints of mmap_lock fire for elided
+ * locks too. Latencies are not measured: two clock reads are dear for a page.
  */
 #include <linux/maple_tree.h>
 #include <linux/mm.h>
@@ -115,6 +120,7 @@ static const struct mmopt_kfunc funcs[] = {
 static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_FUNC(down_read, "void (struct rw_semaphore *)"),
 	MMOPT_WANT_FUNC(up_read, "void (struct rw_semaphore *)"),
+	MMOPT_WANT_FUNC(mutex_unlock, "void (struct mutex *)"),
 	MMOPT_WANT_FUNC(mtree_load, "void * (struct maple_tree *, long unsigned int)"),
 	MMOPT_WANT_FUNC(mas_find, "void * (struct ma_state *, long unsigned int)"),
 	MMOPT_WANT_FUNC(walk_page_range_vma, MMOPT_WALK_BTF),
@@ -133,6 +139,8 @@ static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_SIZE(struct ma_state),
 	MMOPT_WANT_SIZE(struct mm_walk_ops),
 	MMOPT_WANT_MEMBER(struct mm_walk_ops, pmd_entry),
+	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_RDLOCK, PGWALK_RDLOCK),
+	MMOPT_WANT_WALK,
 	MMOPT_WANT_SIZE(struct folio_walk),
 	MMOPT_WANT_MEMBER(struct folio_walk, page),
 	MMOPT_WANT_MEMBER(struct folio_walk, level),
@@ -149,11 +157,13 @@ static const struct mmopt_btf_want want[] = {
 static DEFINE_STATIC_KEY_FALSE(fast);
 static struct mmopt_callsites sites;
 
-/* What ksmd holds in the region that it is in. Under ksm_thread_mutex. */
+/* What ksmd holds, under ksm_thread_mutex. */
 static struct {
-	enum { NOTHING, PINNED, LOCKED } mode; /* LOCKED: mmap_lock after all */
-	struct mm_struct *mm;		/* mm_users pinned */
+	enum { NOTHING, PINNED, LOCKED } mode; /* of the region; LOCKED: mmap_lock after all */
+	struct mm_struct *mm;		/* mm_users pinned, or NULL */
 	struct vm_area_struct *vma;	/* read-locked, or NULL */
+	bool found;			/* this region has got a VMA */
+	bool keep;			/* it only looked at a page */
 	bool stepping;			/* mas_find() has been called */
 	unsigned long from;		/* where the next VMA is looked for */
 } hold;
@@ -175,33 +185,6 @@ static void fell_back(enum fallback why)
 	trace_mmopt_fallback("ksm", fallback_name[why]);
 }
 
-/* Also what break_cow() calls. */
-static noinline void down_read_counted(struct rw_semaphore *sem)
-{
-	this_cpu_inc(mmopt_path_ksm.stats.cpu->extra[EXTRA_mmap_locks]);
-	down_read(sem);
-}
-
-static noinline void ksm_lock(struct rw_semaphore *sem)
-{
-	struct mm_struct *mm = container_of(sem, struct mm_struct, mmap_lock);
-
-	mmopt_count(&mmopt_path_ksm.stats, MMOPT_calls, 1);
-	if (hold.mode != NOTHING) {
-		impossible("ksmd locks again what it has not unlocked");
-	} else if (static_branch_unlikely(&fast)) {
-		if (mmget_not_zero(mm)) {
-			memset(&hold, 0, sizeof(hold));
-			hold.mm = mm;
-			hold.mode = PINNED;
-			return;
-		}
-		fell_back(FALLBACK_exiting);
-	}
-	mmopt_count(&mmopt_path_ksm.stats, MMOPT_stock, 1);
-	down_read_counted(sem);
-}
-
 static void drop_vma(void)
 {
 	if (hold.vma)
@@ -209,23 +192,87 @@ static void drop_vma(void)
 	hold.vma = NULL;
 }
 
+/* Not mmput(): exit_mmap() in ksmd would come back to KSM. */
+static void let_go(void)
+{
+	drop_vma();
+	if (hold.mm)
+		mmput_async(hold.mm);
+	hold.mm = NULL;
+}
+
+static void lock_counted(struct rw_semaphore *sem)
+{
+	this_cpu_inc(mmopt_path_ksm.stats.cpu->extra[EXTRA_mmap_locks]);
+	down_read(sem);
+}
+
+/* For break_cow(), which faults. */
+static noinline void ksm_lock_for_fault(struct rw_semaphore *sem)
+{
+	drop_vma();
+	lock_counted(sem);
+}
+
+/* The end of a batch. */
+static noinline void ksm_leave(struct mutex *mutex)
+{
+	let_go();
+	mutex_unlock(mutex);
+}
+
+/* Nobody but us uses the mm any more: what ksm_test_exit() would say. */
+static bool exiting(const struct mm_struct *mm)
+{
+	return atomic_read(&mm->mm_users) == 1;
+}
+
+/* The last pin will do, if there is one and the process has not exited since. */
+static bool pin(struct mm_struct *mm)
+{
+	if (hold.mm == mm && !exiting(mm))
+		return true;
+	let_go();
+	if (mmget_not_zero(mm))
+		hold.mm = mm;
+	return hold.mm;
+}
+
+static noinline void ksm_lock(struct rw_semaphore *sem)
+{
+	mmopt_count(&mmopt_path_ksm.stats, MMOPT_calls, 1);
+	if (hold.mode != NOTHING) {
+		impossible("ksmd locks again what it has not unlocked");
+	} else if (static_branch_likely(&fast)) {
+		if (pin(container_of(sem, struct mm_struct, mmap_lock))) {
+			hold.mode = PINNED;
+			hold.found = false;
+			hold.keep = false;
+			hold.stepping = false;
+			return;
+		}
+		fell_back(FALLBACK_exiting);
+	}
+	drop_vma();
+	mmopt_count(&mmopt_path_ksm.stats, MMOPT_stock, 1);
+	lock_counted(sem);
+}
+
 static noinline void ksm_unlock(struct rw_semaphore *sem)
 {
-	struct mm_struct *mm = hold.mm;
-	bool locked = hold.mode == LOCKED;
-
-	if (hold.mode == NOTHING || sem != &mm->mmap_lock) {
+	if (hold.mode == NOTHING || sem != &hold.mm->mmap_lock) {
 		if (hold.mode != NOTHING)
 			impossible("ksmd unlocks what it has not locked");
 		up_read(sem);
 		return;
 	}
-	drop_vma();
-	hold.mode = NOTHING;
-	if (locked)
+	/* Between regions ksmd may give the CPU away. */
+	if (!hold.keep || need_resched())
+		drop_vma();
+	if (hold.mode == LOCKED)
 		up_read(sem);
-	mmopt_count(&mmopt_path_ksm.stats, locked ? MMOPT_stock : MMOPT_taken, 1);
-	mmput_async(mm);
+	mmopt_count(&mmopt_path_ksm.stats, hold.mode == LOCKED ? MMOPT_stock : MMOPT_taken, 1);
+	hold.mode = NOTHING;
 }
 
 /* The rest of the region is stock. */
@@ -233,29 +280,37 @@ static void lock_after_all(enum fallback why)
 {
 	drop_vma();
 	fell_back(why);
-	down_read_counted(&hold.mm->mmap_lock);
+	lock_counted(&hold.mm->mmap_lock);
 	hold.mode = LOCKED;
+}
+
+/* The VMA that was kept will do, unless somebody waits for it. */
+static struct vm_area_struct *lock_vma(unsigned long addr)
+{
+	if (!hold.vma || addr < hold.vma->vm_start || addr >= hold.vma->vm_end ||
+	    mmopt_vma_contended(hold.vma)) {
+		drop_vma();
+		hold.vma = mmopt_vma_lock(hold.mm, addr);
+	}
+	hold.found = hold.vma;
+	return hold.vma;
 }
 
 static noinline void *ksm_lookup(struct maple_tree *mt, unsigned long addr)
 {
+	struct vm_area_struct *vma;
+
 	if (hold.mode != PINNED)
 		return mtree_load(mt, addr);
-	if (mt != &hold.mm->mm_mt || hold.vma) {
+	if (mt != &hold.mm->mm_mt || hold.found) {
 		impossible("ksmd looks for a second VMA, or in another process");
 		return NULL;
 	}
-	hold.vma = mmopt_vma_lock(hold.mm, addr);
-	if (hold.vma)
-		return hold.vma;
+	vma = lock_vma(addr);
+	if (vma)
+		return vma;
 	lock_after_all(FALLBACK_vma_lock);
 	return mtree_load(mt, addr);
-}
-
-/* Nobody but us uses the mm any more: what ksm_test_exit() would say. */
-static bool exiting(const struct mm_struct *mm)
-{
-	return atomic_read(&mm->mm_users) == 1;
 }
 
 /*
@@ -291,24 +346,21 @@ static noinline void *ksm_next(struct ma_state *mas, unsigned long max)
 	}
 	if (hold.mode == LOCKED)
 		return exiting(hold.mm) ? NULL : mas_find(mas, max);
-	if (hold.vma)
+	if (hold.stepping) {
 		hold.from = hold.vma->vm_end;
-	drop_vma();
-	if (!hold.stepping) {
+	} else {
 		hold.from = mas->index;
 		hold.stepping = true;
 		/* Not the first page of a process: most often the VMA is there. */
-		if (hold.from)
-			hold.vma = mmopt_vma_lock(hold.mm, hold.from);
-		if (hold.vma)
+		if (hold.from && lock_vma(hold.from))
 			return hold.vma;
 	}
 
+	drop_vma();
 	at = exiting(hold.mm) ? ULONG_MAX : next_mergeable(hold.mm, hold.from, max);
 	if (at != ULONG_MAX) {
-		hold.vma = mmopt_vma_lock(hold.mm, at);
 		/* The first VMA that stock gets decides whether the mm stays listed. */
-		if (hold.vma && (hold.from || hold.vma->vm_flags & VM_MERGEABLE))
+		if (lock_vma(at) && (hold.from || hold.vma->vm_flags & VM_MERGEABLE))
 			return hold.vma;
 		lock_after_all(FALLBACK_vma_lock);
 	} else if (!hold.from) {
@@ -321,51 +373,14 @@ static noinline void *ksm_next(struct ma_state *mas, unsigned long max)
 	return mas_find(mas, max);
 }
 
-/* ksmd's own operations, as the kernel has them, and under a VMA read lock. */
+/* ksmd's own operations, of which our walk knows pmd_entry(). */
 static const struct mm_walk_ops *stock_ops;
-static struct mm_walk_ops locked_ops;
-
-#if MMOPT_VMA_WALK
-
-static int walk_locked(struct vm_area_struct *vma, unsigned long start,
-		       unsigned long end, void *private)
-{
-	return static_call(k_ksm_walk)(vma, start, end, &locked_ops, private);
-}
-
-static const struct mmopt_btf_want want_here[] = {
-	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_RDLOCK, PGWALK_RDLOCK),
-	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_VMA_RDLOCK_VERIFY,
-			PGWALK_VMA_RDLOCK_VERIFY),
-};
-
-static const char *const bypassed[] = {
-	"ksm_scan_thread", "try_to_merge_with_ksm_page", "folio_walk_start", NULL
-};
-
-#else /* !MMOPT_VMA_WALK */
-
-static int walk_locked(struct vm_area_struct *vma, unsigned long start,
-		       unsigned long end, void *private)
-{
-	return mmopt_walk_vma(vma, start, end, &locked_ops, private);
-}
-
-static const struct mmopt_btf_want want_here[] = {
-	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_RDLOCK, PGWALK_RDLOCK),
-	MMOPT_WANT_SIZE(struct mm_walk),
-	MMOPT_WANT_MEMBER(struct mm_walk, mm),
-	MMOPT_WANT_MEMBER(struct mm_walk, vma),
-	MMOPT_WANT_MEMBER(struct mm_walk, private),
-};
 
 static const char *const bypassed[] = {
 	"ksm_scan_thread", "try_to_merge_with_ksm_page", "folio_walk_start",
 	"walk_page_range_vma", "__walk_page_range", "walk_pgd_range", "walk_p4d_range",
 	"walk_pud_range", "walk_pmd_range", NULL
 };
-
-#endif /* !MMOPT_VMA_WALK */
 
 static noinline int ksm_walk(struct vm_area_struct *vma, unsigned long start,
 			     unsigned long end, const struct mm_walk_ops *ops,
@@ -375,11 +390,9 @@ static noinline int ksm_walk(struct vm_area_struct *vma, unsigned long start,
 
 	if (hold.mode == PINNED && (vma != hold.vma || ops != stock_ops))
 		impossible("ksmd walks what it has not locked");
-	else if (hold.mode != NOTHING && exiting(hold.mm))
-		found = 0;
-	else if (hold.mode == PINNED)
-		found = walk_locked(vma, start, end, private);
-	else
+	else if (hold.mode == PINNED && !exiting(hold.mm))
+		found = mmopt_walk_vma(vma, start, end, ops, private);
+	else if (hold.mode == NOTHING || !exiting(hold.mm))
 		found = static_call(k_ksm_walk)(vma, start, end, ops, private);
 
 	if (found < 0)
@@ -392,28 +405,22 @@ static noinline int ksm_walk(struct vm_area_struct *vma, unsigned long start,
 	return found;
 }
 
-/*
- * What folio_walk_start() does without flags, for which it insists on mmap_lock.
- * The caller ends the walk as usual, by folio_walk_end().
- */
+/* What folio_walk_start() does without flags, for which it insists on mmap_lock. */
 static struct folio *walk_to_folio(struct folio_walk *fw, struct vm_area_struct *vma,
 				   unsigned long addr)
 {
 	pmd_t *pmdp = mmopt_find_pmd(vma->vm_mm, addr);
-	pmd_t pmd;
+	pmd_t pmd = pmdp ? pmdp_get_lockless(pmdp) : __pmd(0);
 
-	if (!pmdp)
-		return NULL;
-	pmd = pmdp_get_lockless(pmdp);
 	if (pmd_none(pmd))
 		return NULL;
+	fw->page = NULL;
 	if (!pmd_present(pmd) || pmd_leaf(pmd)) {
 		fw->level = FW_LEVEL_PMD;
 		fw->pmdp = pmdp;
 		fw->ptl = pmd_lock(vma->vm_mm, pmdp);
 		pmd = READ_ONCE(*pmdp);
 		fw->pmd = pmd;
-		fw->page = NULL;
 		if (pmd_present(pmd) && pmd_leaf(pmd))
 			fw->page = static_call(k_vm_normal_page_pmd)(vma, addr, pmd);
 		if (fw->page) {
@@ -430,7 +437,6 @@ static struct folio *walk_to_folio(struct folio_walk *fw, struct vm_area_struct 
 	if (!fw->ptep)
 		return NULL;
 	fw->pte = ptep_get(fw->ptep);
-	fw->page = NULL;
 	if (pte_present(fw->pte))
 		fw->page = static_call(k_vm_normal_page)(vma, addr, fw->pte);
 	if (fw->page)
@@ -450,11 +456,13 @@ static noinline struct folio *ksm_folio_walk(struct folio_walk *fw,
 		impossible("ksmd looks for a page where it has not locked");
 		return NULL;
 	}
+	hold.keep = true;
 	return walk_to_folio(fw, vma, addr);
 }
 
 /* Of Debian's kernels, and of one with KASAN and lockdep, which has more unlocks. */
 static const struct mmopt_role roles[] = {
+	{ "leave", "mutex_unlock", ksm_leave, 1, 2 },
 	{ "unlock", "up_read", ksm_unlock, 4, 20 },
 	{ "walk", "folio_walk_start", ksm_folio_walk, 1, 1 },
 	{ "walk", "walk_page_range_vma", ksm_walk, 1, 1 },
@@ -474,23 +482,21 @@ static const char *const alien[] = {
 	"lock_next_vma", "find_", "mas_", "mtree_", "mt_", "walk_", "folio_walk", NULL
 };
 
-static const char *const harmless[] = { "vma_pgtable_walk_end", NULL };
-
 static const struct mmopt_region region = {
 	.in = region_in,
 	.role = roles,
 	.nr_roles = ARRAY_SIZE(roles),
 	.alien = alien,
-	.harmless = harmless,
+	.harmless = (const char *const []){ "vma_pgtable_walk_end", NULL },
 };
 
-static const struct mmopt_callsite want_sites[] = {
-	{ "break_cow", "down_read", down_read_counted, .nr = 1 },
+static const struct mmopt_callsite break_cow_site = {
+	"break_cow", "down_read", ksm_lock_for_fault, .nr = 1
 };
 
 static struct mmopt_callsites sites = {
-	.want = want_sites,
-	.nr_want = ARRAY_SIZE(want_sites),
+	.want = &break_cow_site,
+	.nr_want = 1,
 	.region = &region,
 	.guard = "ksm_thread_mutex",
 };
@@ -512,8 +518,6 @@ static int check_ops(char *why, size_t why_len)
 		snprintf(why, why_len, "ksm_next_page_ops has more than pmd_entry");
 		return -EINVAL;
 	}
-	locked_ops = right;
-	locked_ops.walk_lock = MMOPT_VMA_WALK_LOCK;
 	return 0;
 }
 
@@ -526,8 +530,6 @@ static int ksm_probe(struct mmopt_path *path, char *why, size_t why_len)
 		err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);
 	if (!err)
 		err = mmopt_verify(want, ARRAY_SIZE(want), why, why_len);
-	if (!err)
-		err = mmopt_verify(want_here, ARRAY_SIZE(want_here), why, why_len);
 	if (!err)
 		err = check_ops(why, why_len);
 	return err ?: mmopt_callsites_init(&sites, why, why_len);
@@ -559,6 +561,15 @@ static void ksm_off(struct mmopt_path *path)
 	static_branch_disable(&fast);
 }
 
+static const struct mmopt_path_ops ksm_ops = {
+	.probe = ksm_probe,
+	.arm = ksm_arm,
+	.disarm = ksm_disarm,
+	.on = ksm_on,
+	.off = ksm_off,
+	.exit = ksm_path_exit,
+};
+
 #else /* no per-VMA lock, or another lookup of pages */
 
 static int ksm_probe(struct mmopt_path *path, char *why, size_t why_len)
@@ -569,22 +580,9 @@ static int ksm_probe(struct mmopt_path *path, char *why, size_t why_len)
 
 static const char *const bypassed[] = { NULL };
 
-#define ksm_arm NULL
-#define ksm_disarm NULL
-#define ksm_on NULL
-#define ksm_off NULL
-#define ksm_path_exit NULL
+static const struct mmopt_path_ops ksm_ops = { .probe = ksm_probe };
 
 #endif
-
-static const struct mmopt_path_ops ksm_ops = {
-	.probe = ksm_probe,
-	.arm = ksm_arm,
-	.disarm = ksm_disarm,
-	.on = ksm_on,
-	.off = ksm_off,
-	.exit = ksm_path_exit,
-};
 
 struct mmopt_path mmopt_path_ksm = {
 	.name = "ksm",

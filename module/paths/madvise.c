@@ -212,9 +212,7 @@ static const struct mmopt_kfunc funcs_here[] = {
 };
 
 static const struct mmopt_btf_want want_here[] = {
-	MMOPT_WANT_SIZE(struct mm_walk),
-	MMOPT_WANT_MEMBER(struct mm_walk, vma),
-	MMOPT_WANT_MEMBER(struct mm_walk, private),
+	MMOPT_WANT_WALK,
 };
 
 static const char *const bypassed[] = {
