@@ -170,15 +170,21 @@ void ksm_fill(char *p, size_t pages, enum kind kind, unsigned int tag)
 	}
 }
 
+bool ksm_holds(const char *p, size_t page, enum kind kind, unsigned int tag)
+{
+	const volatile uint64_t *word = (const uint64_t *)(p + page * PAGE);
+
+	for (size_t j = 0; j < WORDS; j++)
+		if (word[j] != word_of(page, kind, tag))
+			return false;
+	return true;
+}
+
 bool ksm_intact(const char *p, size_t pages, enum kind kind, unsigned int tag)
 {
-	for (size_t i = 0; i < pages; i++) {
-		const volatile uint64_t *word = (const uint64_t *)(p + i * PAGE);
-
-		for (size_t j = 0; j < WORDS; j++)
-			if (word[j] != word_of(i, kind, tag))
-				return false;
-	}
+	for (size_t i = 0; i < pages; i++)
+		if (!ksm_holds(p, i, kind, tag))
+			return false;
 	return true;
 }
 

@@ -25,6 +25,8 @@ enum kind {
 /* @tag makes the contents differ from those of every other area. */
 void ksm_fill(char *p, size_t pages, enum kind kind, unsigned int tag);
 bool ksm_intact(const char *p, size_t pages, enum kind kind, unsigned int tag);
+/* The same of one page of the area. */
+bool ksm_holds(const char *p, size_t page, enum kind kind, unsigned int tag);
 /* How many pages of the VMAs there are pages of KSM, zero pages not counted. */
 size_t ksm_pages(const void *p, size_t pages);
 

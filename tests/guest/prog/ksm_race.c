@@ -2,10 +2,12 @@
 /*
  * Processes whose memory KSM merges, and who change it in every way meanwhile:
  *
- *	ksm_race SECONDS		some, killed at random; contents must stay right
+ *	ksm_race SECONDS		some, killed at random, for so long or until SIGTERM;
+ *					contents must stay right
  *	ksm_race progress SCANS		one that maps and unmaps mergeable memory, for so
  *					many full scans, none of which may take 20 s
- *	ksm_race busy SECONDS		one with 8 MiB and four threads that map and unmap
+ *	ksm_race busy SECONDS [N]	one with 8 MiB and N (4) threads that map and unmap;
+ *					then it writes to some pages, and unmerges all
  *	ksm_race flip SECONDS		one where either of two areas is mergeable, in turns;
  *					always one of them is
  */
@@ -29,6 +31,7 @@
 #define PAGES	128
 #define DAMAGED	3
 #define BUSY	2048
+#define COMER	6144
 
 #ifndef PR_SET_MEMORY_MERGE
 #define PR_SET_MEMORY_MERGE	67
@@ -41,6 +44,7 @@ struct area {
 };
 
 static struct area areas[AREAS];
+static volatile sig_atomic_t enough;
 
 static void *churn(void *arg)
 {
@@ -219,6 +223,11 @@ static void meddle(void)
 	}
 }
 
+static void on_term(int sig)
+{
+	enough = 1;
+}
+
 static int race(unsigned int seconds)
 {
 	uint64_t end = now_ns() + seconds * 1000000000ULL;
@@ -228,9 +237,10 @@ static int race(unsigned int seconds)
 	int status;
 
 	srandom(seconds);
+	signal(SIGTERM, on_term);
 	for (size_t i = 0; i < ACTORS; i++)
 		pid[i] = actor(seed++);
-	while (now_ns() < end && !bad) {
+	while (now_ns() < end && !enough && !bad) {
 		size_t i = random() % ACTORS;
 
 		usleep(20000 + random() % 60000);
@@ -280,17 +290,79 @@ static int progress(unsigned int scans)
 	return done < scans;
 }
 
-static int busy(unsigned int seconds)
+static int busy(unsigned int seconds, unsigned int threads)
 {
 	char *p = map_fenced(BUSY);
+	size_t merged;
+	bool right;
 
 	madvise(p, BUSY * PAGE, MADV_MERGEABLE);
 	ksm_fill(p, BUSY, PAIRS, 1);
-	churners(4, false);
+	churners(threads, false);
 	sleep(seconds);
-	printf("%zu pages of KSM, contents %s\n", ksm_pages(p, BUSY),
-	       ksm_intact(p, BUSY, PAIRS, 1) ? "right" : "DAMAGED");
+	merged = ksm_pages(p, BUSY);
+	right = ksm_intact(p, BUSY, PAIRS, 1);
+	for (size_t i = 0; i < BUSY; i += 3)
+		ksm_fill(p + i * PAGE, 1, UNIQUE, i);
+	if (madvise(p, BUSY * PAGE, MADV_UNMERGEABLE))
+		die("cannot unmerge");
+	for (size_t i = 0; i < BUSY; i++)
+		right &= i % 3 ? ksm_holds(p, i, PAIRS, 1) : ksm_intact(p + i * PAGE, 1, UNIQUE, i);
+	printf("%zu pages of KSM, then %zu, contents %s\n", merged, ksm_pages(p, BUSY),
+	       right ? "right" : "DAMAGED");
 	return 0;
+}
+
+/* Stays for a scan from its beginning to its end. */
+static pid_t comer(unsigned int tag)
+{
+	pid_t pid = fork();
+	long scans;
+	char *p;
+
+	if (pid)
+		return pid;
+	p = map_fenced(COMER);
+	madvise(p, COMER * PAGE, MADV_MERGEABLE);
+	ksm_fill(p, COMER, PAIRS, 1 + tag % 2);
+	scans = ksm_get("full_scans");
+	while (ksm_get("full_scans") < scans + 2)
+		usleep(5000);
+	_exit(ksm_intact(p, COMER, PAIRS, 1 + tag % 2) ? 0 : DAMAGED);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static int comers(unsigned int n)
+{
+	static uint32_t late_us[1 << 20];
+	unsigned int started = 0, gone = 0, bad = 0, probes = 0;
+	int status;
+
+	while (gone < n) {
+		uint64_t t = now_ns();
+
+		while (started < n && started < gone + 3)
+			if (comer(started++) < 0)
+				die("cannot fork");
+		usleep(1000);
+		if (probes < ARRAY_SIZE(late_us))
+			late_us[probes++] = (now_ns() - t) / 1000 - 1000;
+		while (waitpid(-1, &status, WNOHANG) > 0) {
+			bad += status;
+			gone++;
+		}
+	}
+	qsort(late_us, probes, sizeof(*late_us), by_value);
+	printf("%u gone, contents %s\n", gone, bad ? "DAMAGED" : "right");
+	printf("a sleeper wakes %u us late in the median, %u us for one in a hundred\n",
+	       late_us[probes / 2], late_us[probes - probes / 100 - 1]);
+	return bad;
 }
 
 static int flip(unsigned int seconds)
@@ -313,12 +385,14 @@ static int flip(unsigned int seconds)
 
 int main(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[1], "comers"))
+		return comers(atoi(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "flip"))
 		return flip(atoi(argv[2]));
 	if (argc == 3 && !strcmp(argv[1], "progress"))
 		return progress(atoi(argv[2]));
-	if (argc == 3 && !strcmp(argv[1], "busy"))
-		return busy(atoi(argv[2]));
+	if (argc >= 3 && !strcmp(argv[1], "busy"))
+		return busy(atoi(argv[2]), argc > 3 ? atoi(argv[3]) : 4);
 	if (argc == 2 && atoi(argv[1]) > 0)
 		return race(atoi(argv[1]));
 	die("usage: see the source");

@@ -123,6 +123,22 @@ static char *map_or_die(char *p)
 	return p;
 }
 
+/* Memory of the kernel that no page structure stands for (VM_PFNMAP). */
+static void *kernel_memory(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long start = 0;
+	char line[256];
+
+	while (f && !start && fgets(line, sizeof(line), f))
+		if (strstr(line, "[vvar]"))
+			start = strtoul(line, NULL, 16);
+	if (!start)
+		die("no [vvar]");
+	fclose(f);
+	return (void *)start;
+}
+
 /* What may not be merged, beside what may. */
 static void eligible(void)
 {
@@ -155,6 +171,7 @@ static void eligible(void)
 			printf("%s: advised %s\n", areas[i].name,
 			       outcome(madvise(areas[i].p, len, MADV_MERGEABLE)));
 	}
+	printf("vvar: advised %s\n", outcome(madvise(kernel_memory(), PAGE, MADV_MERGEABLE)));
 	if (mlock(areas[4].p, len) || mprotect(areas[6].p, len, PROT_READ) ||
 	    mprotect(areas[5].p, len, PROT_NONE))
 		die("cannot lock or protect");
