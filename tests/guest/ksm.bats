@@ -109,6 +109,43 @@ compare()
 	assert_failure
 }
 
+# A test of the kernel's own, without the times that it tells. One calls itself.
+selftest()
+{
+	local status=0
+
+	(cd "$BATS_TEST_DIRNAME/selftests" && exec "./$1" "${@:2}") \
+		>"$BATS_TEST_TMPDIR/raw" 2>&1 || status=$?
+	sed -E 's/^# (Total time|Average speed): .*/# \1/' "$BATS_TEST_TMPDIR/raw"
+	echo "$* status $status"
+}
+
+# The same tests with the path off, but observed, and on.
+compare_selftests()
+{
+	local when args
+
+	for when in off on; do
+		ksm_as_it_was
+		path_reset ksm
+		if [ $when = on ]; then
+			path_enable ksm
+		else
+			echo 1 >"$KSM/observe"
+		fi
+		for args; do
+			# shellcheck disable=SC2086 # words
+			selftest $args
+		done >"$BATS_TEST_TMPDIR/$when"
+		remark "$when: $(grep -c '^ok' "$BATS_TEST_TMPDIR/$when") ok," \
+			"taken $(stat_of ksm taken), stock $(stat_of ksm stock)"
+	done
+	diff -u "$BATS_TEST_TMPDIR/off" "$BATS_TEST_TMPDIR/on"
+	assert [ "$(stat_of ksm taken)" -gt 0 ]
+	run grep -E '^not ok|status [^04]' "$BATS_TEST_TMPDIR/on"
+	assert_failure
+}
+
 # The result has a line that says so, or the comparison was of nothing.
 found()
 {
@@ -324,6 +361,10 @@ taken_more()
 		mmopt_load
 	done
 	race_end
+}
+
+@test "the kernel's ksm_functional_tests" {
+	compare_selftests ksm_functional_tests
 }
 
 # The sites, where ours reserve them: "ksm_scan_thread+0x148".
