@@ -127,6 +127,8 @@ compare_selftests()
 
 	for when in off on; do
 		ksm_as_it_was
+		echo 2000 >$SYSFS/pages_to_scan
+		echo 1 >$SYSFS/sleep_millisecs
 		path_reset ksm
 		if [ $when = on ]; then
 			path_enable ksm
@@ -253,8 +255,8 @@ found()
 		echo 1 >$SYSFS/run
 		[ $when = off ] || path_enable ksm
 		before=$(cat $SYSFS/pages_scanned)
-		run "$PROG/ksm_race" comers 8
-		assert_line '8 gone, contents right'
+		run "$PROG/ksm_race" comers 6
+		assert_line '6 gone, contents right'
 		remark "$when: $((($(cat $SYSFS/pages_scanned) - before) / 1000)) thousand pages, ${lines[1]}"
 	done
 	ksmd_stops
@@ -348,18 +350,13 @@ taken_more()
 	assert_equal "$(path_state ksm)" off
 }
 
-@test "the module is taken out and put in while memory is merged" {
-	local i
-
+@test "the module is taken out while memory is merged" {
 	ksmd_runs
+	path_enable ksm
 	race_begin
-	# each takes seconds: it waits until every task has slept once
-	for ((i = 0; i < 2; i++)); do
-		path_enable ksm
-		wait_until 60 taken_more 0
-		mmopt_unload
-		mmopt_load
-	done
+	wait_until 60 taken_more 0
+	# takes seconds: it waits until every task has slept once
+	mmopt_unload
 	race_end
 }
 
