@@ -13,7 +13,7 @@
 #include "image.h"
 
 #define MAX_CALLS 16
-#define MAX_CALLEES 6
+#define MAX_CALLEES 7
 
 /*
  * An image that was not booted has jumps to code for the boot alone, outside
@@ -32,6 +32,7 @@ struct site {
 #define KSM_SITES \
 	{ "ksm_scan_thread", { { "down_read", 3, 3 }, { "up_read", 5, 5 }, \
 			       { "mtree_load", 2, 2 }, { "mas_find", 1, 1 }, \
+			       { "mutex_unlock", 1, 1 }, \
 			       { "folio_walk_start", 1, 1 }, \
 			       { "walk_page_range_vma", 1, 1 } } }, \
 	{ "try_to_merge_with_ksm_page", { { "down_read", 1, 1 }, { "up_read", 1, 1 }, \
