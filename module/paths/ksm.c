@@ -37,7 +37,8 @@
  *  - The VMA. Its range, flags, file, pgoff and a set anon_vma change under its write
  *    lock, which waits for us: munmap, mremap, mprotect, mlock, split, merge, growth,
  *    MADV_*, prctl, fork of the parent until it has flushed, soft-dirty, collapse. So
- *    does MADV_UNMERGEABLE before it breaks COW, hence nothing is merged behind it.
+ *    does MADV_UNMERGEABLE before it breaks COW, hence nothing is merged behind it. A
+ *    fork's child may be seen before that flush, as in stock; merging takes two visits.
  *  - Page tables. Those above the last level go with the VMA; the last level can go
  *    under RCU (retract_page_tables(), PT_RECLAIM), here as in stock: walkers map
  *    it by pte_offset_map_lock() and look again.
@@ -207,10 +208,10 @@ static void lock_counted(struct rw_semaphore *sem)
 	down_read(sem);
 }
 
-/* For break_cow(), which faults. */
+/* For break_cow(), which faults, and often in another process. */
 static noinline void ksm_lock_for_fault(struct rw_semaphore *sem)
 {
-	drop_vma();
+	let_go();
 	lock_counted(sem);
 }
 
@@ -243,17 +244,18 @@ static noinline void ksm_lock(struct rw_semaphore *sem)
 	mmopt_count(&mmopt_path_ksm.stats, MMOPT_calls, 1);
 	if (hold.mode != NOTHING) {
 		impossible("ksmd locks again what it has not unlocked");
-	} else if (static_branch_likely(&fast)) {
-		if (pin(container_of(sem, struct mm_struct, mmap_lock))) {
-			hold.mode = PINNED;
-			hold.found = false;
-			hold.keep = false;
-			hold.stepping = false;
-			return;
-		}
+		drop_vma();
+	} else if (!static_branch_likely(&fast)) {
+		let_go();
+	} else if (pin(container_of(sem, struct mm_struct, mmap_lock))) {
+		hold.mode = PINNED;
+		hold.found = false;
+		hold.keep = false;
+		hold.stepping = false;
+		return;
+	} else {
 		fell_back(FALLBACK_exiting);
 	}
-	drop_vma();
 	mmopt_count(&mmopt_path_ksm.stats, MMOPT_stock, 1);
 	lock_counted(sem);
 }
@@ -266,8 +268,8 @@ static noinline void ksm_unlock(struct rw_semaphore *sem)
 		up_read(sem);
 		return;
 	}
-	/* Between regions ksmd may give the CPU away. */
-	if (!hold.keep || need_resched())
+	/* Between regions ksmd may give the CPU away; no writer shall wait for that. */
+	if (!hold.keep || need_resched() || mmopt_vma_contended(hold.vma))
 		drop_vma();
 	if (hold.mode == LOCKED)
 		up_read(sem);
@@ -377,7 +379,7 @@ static noinline void *ksm_next(struct ma_state *mas, unsigned long max)
 static const struct mm_walk_ops *stock_ops;
 
 static const char *const bypassed[] = {
-	"ksm_scan_thread", "try_to_merge_with_ksm_page", "folio_walk_start",
+	"ksm_scan_thread", "try_to_merge_with_ksm_page", "break_cow", "folio_walk_start",
 	"walk_page_range_vma", "__walk_page_range", "walk_pgd_range", "walk_p4d_range",
 	"walk_pud_range", "walk_pmd_range", NULL
 };
