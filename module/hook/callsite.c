@@ -392,7 +392,7 @@ void mmopt_callsites_exit(struct mmopt_callsites *set)
 		if (set->site[i].reserve.addr)
 			unregister_kprobe(&set->site[i].reserve);
 	set->nr = 0;
-	/* A replacement that gives the guard back still has to return. */
+	/* Who gave the guard back in a replacement still has to return from it. */
 	if (set->mutex)
 		synchronize_rcu_tasks();
 	mmopt_drain_exit(&set->drain);
@@ -464,7 +464,7 @@ int mmopt_callsites_disarm(struct mmopt_callsites *set, char *why, size_t why_le
 		}
 	}
 	unlock_sites(set);
-	/* Whoever is in a replacement holds the guard: nobody was, nobody will be. */
+	/* Whoever is in a region, or goes into a replacement, holds the guard: nobody. */
 	if (err || set->mutex)
 		return err;
 	err = mmopt_drain_wait(&set->drain);

@@ -128,9 +128,9 @@ struct mmopt_region {
  * @nr_want: how many
  * @region:  what it expects besides, or NULL
  * @guard:   name of the kernel's mutex that everybody holds who is between the
- *           first and the last call of a region, or in any replacement: it is
- *           held while sites are turned, so that all see either none or all
- *           of them turned. Or NULL
+ *           first and the last call of a region, or comes to a call that is
+ *           turned: it is held while sites are turned, so that all see either
+ *           none or all of them turned. Or NULL
  * @mutex:   that mutex
  * @drain:   counts who is in the replacements; of no use with a guard
  * @site:    the calls that were found
