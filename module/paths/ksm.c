@@ -37,8 +37,7 @@
  *  - The VMA. Its range, flags, file, pgoff and a set anon_vma change under its write
  *    lock, which waits for us: munmap, mremap, mprotect, mlock, split, merge, growth,
  *    MADV_*, prctl, fork of the parent until it has flushed, soft-dirty, collapse. So
- *    does MADV_UNMERGEABLE before it breaks COW, hence nothing is merged behind it. A
- *    fork's child may be seen before that flush, as in stock; merging takes two visits.
+ *    does MADV_UNMERGEABLE before it breaks COW, hence nothing is merged behind it.
  *  - Page tables. Those above the last level go with the VMA; the last level can go
  *    under RCU (retract_page_tables(), PT_RECLAIM), here as in stock: walkers map
  *    it by pte_offset_map_lock() and look again.
@@ -247,13 +246,14 @@ static noinline void ksm_lock(struct rw_semaphore *sem)
 		drop_vma();
 	} else if (!static_branch_likely(&fast)) {
 		let_go();
-	} else if (pin(container_of(sem, struct mm_struct, mmap_lock))) {
-		hold.mode = PINNED;
-		hold.found = false;
-		hold.keep = false;
-		hold.stepping = false;
-		return;
 	} else {
+		if (pin(container_of(sem, struct mm_struct, mmap_lock))) {
+			hold.mode = PINNED;
+			hold.found = false;
+			hold.keep = false;
+			hold.stepping = false;
+			return;
+		}
 		fell_back(FALLBACK_exiting);
 	}
 	mmopt_count(&mmopt_path_ksm.stats, MMOPT_stock, 1);
@@ -527,6 +527,7 @@ static int ksm_probe(struct mmopt_path *path, char *why, size_t why_len)
 {
 	int err;
 
+	path->sites = &sites;
 	err = mmopt_vmalock_init(why, why_len);
 	if (!err)
 		err = mmopt_kfunc_bind(funcs, ARRAY_SIZE(funcs), why, why_len);
