@@ -570,25 +570,6 @@ static void test_time(void **state)
 	assert_true((double)(clock() - start) / CLOCKS_PER_SEC < 5);
 }
 
-static void test_alien_names(void **state)
-{
-	static const char *const in[] = { "scan", "merge_page", NULL };
-	static const char *const alien[] = { "mmap_", "mas_", NULL };
-	static const char *const harmless[] = { "mas_quiet", NULL };
-	static const char *const yes[] = {
-		"scan.cold", "scan.part.0", "merge_page.isra.0.cold", "mmap_lock", "mas_quiet2",
-	};
-	static const char *const no[] = {
-		"scanner", "scan_page.cold", "merge.cold", "mas_quiet", "xmas_", "mas", "",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
-		assert_true(mmopt_calls_alien(yes[i], in, alien, harmless));
-	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
-		assert_false(mmopt_calls_alien(no[i], in, alien, harmless));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -612,7 +593,6 @@ int main(void)
 		cmocka_unit_test(test_callee_is_itself),
 		cmocka_unit_test(test_branch_of_unknown_form),
 		cmocka_unit_test(test_why_is_cut),
-		cmocka_unit_test(test_alien_names),
 		cmocka_unit_test(test_time),
 	};
 
