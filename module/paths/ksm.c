@@ -29,9 +29,8 @@
  *    mm_users and look up after that, as ksm_test_exit() invites to, has that race.
  *    So mm_users is raised, which fails for an mm that is exiting (that one is left to
  *    stock code), and dropped by mmput_async(): exit_mmap() in ksmd would come back to
- *    KSM. Whoever waited for the process may thus find its files in use for a moment
- *    (ETXTBSY, EBUSY from umount), as when /proc is read. Where nobody but us is left,
- *    walks end as they do in stock when there is nobody.
+ *    KSM. So a process may still have its memory when its parent is told of its end, as
+ *    when /proc is read. Where nobody but us is left, walks end as in stock.
  *    A new mm comes to KSM's lists when its tree is complete (dup_mmap() calls
  *    ksm_fork() after mt_set_in_rcu()) or grows in the normal way (exec).
  *  - The VMA. Its range, flags, file, pgoff and a set anon_vma change under its write
@@ -192,7 +191,6 @@ static void drop_vma(void)
 	hold.vma = NULL;
 }
 
-/* Not mmput(): exit_mmap() in ksmd would come back to KSM. */
 static void let_go(void)
 {
 	drop_vma();
@@ -214,7 +212,6 @@ static noinline void ksm_lock_for_fault(struct rw_semaphore *sem)
 	lock_counted(sem);
 }
 
-/* The end of a batch. */
 static noinline void ksm_leave(struct mutex *mutex)
 {
 	let_go();
@@ -427,6 +424,7 @@ static struct folio *walk_to_folio(struct folio_walk *fw, struct vm_area_struct 
 			fw->page = static_call(k_vm_normal_page_pmd)(vma, addr, pmd);
 		if (fw->page) {
 			fw->page += (addr & ~PMD_MASK) >> PAGE_SHIFT;
+			__release(fw->ptl);
 			return page_folio(fw->page);
 		}
 		spin_unlock(fw->ptl);
@@ -443,6 +441,8 @@ static struct folio *walk_to_folio(struct folio_walk *fw, struct vm_area_struct 
 		fw->page = static_call(k_vm_normal_page)(vma, addr, fw->pte);
 	if (fw->page)
 		return page_folio(fw->page);
+	__acquire(RCU);		/* by k_pte_map_lock, as was the lock */
+	__acquire(fw->ptl);
 	pte_unmap_unlock(fw->ptep, fw->ptl);
 	return NULL;
 }

@@ -133,7 +133,7 @@ abi()
 		*) want=$(grep -m 1 ^mechanism "$MMOPT/$path/explain" | cut -d" " -f2)" [a-z_]+" ;;
 		esac
 		assert_line "mechanism ${want% *}"
-		assert_line --regexp "^site [a-z0-9_]+\+0x[0-9a-f]+ ${want#* } -> mmopt_[a-z_]+ \[mmopt\]\$"
+		assert_line --regexp "^site [a-z0-9_]+\+0x[0-9a-f]+ ${want#* } -> [a-z_]+ \[mmopt\]\$"
 		refute_output --partial ffffffff
 		run awk '$1 == "bypasses" { print $2 }' "$MMOPT/$path/explain"
 		refute_output ""
