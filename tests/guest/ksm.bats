@@ -362,8 +362,12 @@ taken_more()
 	race_end
 }
 
-@test "the kernel's ksm_functional_tests" {
-	compare_selftests ksm_functional_tests
+# Those of a machine with more than one node say that they are skipped.
+@test "the kernel's ksm_tests and ksm_functional_tests" {
+	compare_selftests 'ksm_tests -M -p 10' 'ksm_tests -U' 'ksm_tests -Z -p 10 -z 0' \
+		'ksm_tests -Z -p 10 -z 1' 'ksm_tests -N -m 1' 'ksm_tests -N -m 0' \
+		'ksm_tests -P -s 20' 'ksm_tests -H -s 20' 'ksm_tests -D -s 20' 'ksm_tests -C' \
+		ksm_functional_tests
 }
 
 # The sites, where ours reserve them: "ksm_scan_thread+0x148".

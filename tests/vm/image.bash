@@ -137,9 +137,11 @@ keep_selftests()
 
 	mkdir "$src/selftests"
 	tar -xf "$src"/linux-source-*.tar.xz -C "$src/selftests" \
-		--strip-components=4 --wildcards \
+		--transform='s,^[^/]*/\(tools/testing/selftests/\)\?,,' \
+		--wildcards --no-wildcards-match-slash \
 		'*/tools/testing/selftests/kselftest*.h' \
-		'*/tools/testing/selftests/[mv]m' || return 1
+		'*/tools/testing/selftests/[mv]m' \
+		'*/include/vdso/time64.h' || return 1
 	rm "$src"/linux-source-*
 }
 
