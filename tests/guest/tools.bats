@@ -60,7 +60,8 @@ tracing()
 	path_enable madvise
 	for reason in remote_mm vma_lock userfaultfd; do
 		"$PROG/fallback" $reason >/dev/null
-		wait_until 60 says " fallback-[0-9]* .*  madvise fallback: $reason, "
+		# the kernel does not know the name of a task that has ended: <...>
+		wait_until 60 says "  [^ ]*-[0-9]* .*  madvise fallback: $reason, "
 	done
 	path_disable madvise
 	wait_until 60 says "  madvise state: off"
