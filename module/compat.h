@@ -68,6 +68,9 @@
 #define MMOPT_VMA_CONTENDED(vma)	rwsem_is_contended(&(vma)->vm_lock->lock)
 #endif
 
+/* move_page_tables() begins with a whole PMD if it can. */
+#define MMOPT_REALIGN (KERNEL_VERSION(6, 7, 0) <= LINUX_VERSION_CODE)
+
 /* move_page_tables() takes a struct; before that, 6.7 added a parameter. */
 #define MMOPT_MOVE_CONTROL (KERNEL_VERSION(7, 0, 0) <= LINUX_VERSION_CODE)
 #define MMOPT_MOVE_PARAMS_6_1 \

@@ -256,7 +256,7 @@ static unsigned long extent(const struct move *m, unsigned long at)
 static bool whole_pud(const struct move *m, unsigned long from, unsigned long to,
 		      unsigned long end)
 {
-	if (congruent(m) && from == m->old->vm_start && to == m->new->vm_start) {
+	if (MMOPT_REALIGN && congruent(m) && from == m->old->vm_start && to == m->new->vm_start) {
 		from &= PMD_MASK;
 		to &= PMD_MASK;
 	}
