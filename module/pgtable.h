@@ -54,7 +54,8 @@ static inline void mmopt_unlock_ptls(spinlock_t *a, spinlock_t *b)
  *
  * An atomic access is there for the CPUs that set accessed and dirty bits by
  * themselves. Where both are set already there is nothing left for them to write,
- * and nobody else writes without the lock.
+ * and nobody else writes, or clears a bit that was just read, without the lock.
+ * Entries that are not present may take either way.
  *
  * Context: under the page table lock.
  */

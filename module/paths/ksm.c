@@ -266,7 +266,7 @@ static noinline void ksm_unlock(struct rw_semaphore *sem)
 		return;
 	}
 	/* Between regions ksmd may give the CPU away; no writer shall wait for that. */
-	if (!hold.keep || need_resched() || mmopt_vma_contended(hold.vma))
+	if (!hold.vma || !hold.keep || need_resched() || mmopt_vma_contended(hold.vma))
 		drop_vma();
 	if (hold.mode == LOCKED)
 		up_read(sem);
@@ -345,7 +345,7 @@ static noinline void *ksm_next(struct ma_state *mas, unsigned long max)
 	}
 	if (hold.mode == LOCKED)
 		return exiting(hold.mm) ? NULL : mas_find(mas, max);
-	if (hold.stepping) {
+	if (hold.stepping && hold.vma) {
 		hold.from = hold.vma->vm_end;
 	} else {
 		hold.from = mas->index;
