@@ -78,9 +78,6 @@
 	unsigned long to, unsigned long len, bool need_rmap_locks
 #define MMOPT_MOVE_ARGS_6_1(m, len) \
 	(m)->old, (m)->from, (m)->new, (m)->to, len, (m)->need_rmap_locks
-#define MMOPT_FLUSH_BTF \
-	"void (struct mm_struct *, long unsigned int, long unsigned int, " \
-	"unsigned int, bool)"
 #define MMOPT_MOVE_BTF_6_1 \
 	"long unsigned int (struct vm_area_struct *, long unsigned int, " \
 	"struct vm_area_struct *, long unsigned int, long unsigned int, bool"
@@ -93,5 +90,12 @@
 #define MMOPT_MOVE_ARGS(m, len) MMOPT_MOVE_ARGS_6_1(m, len)
 #define MMOPT_MOVE_BTF MMOPT_MOVE_BTF_6_1 ")"
 #endif
+
+/* flush_tlb_mm_range(), which is hidden from modules. */
+void proto_flush(struct mm_struct *mm, unsigned long start, unsigned long end,
+		 unsigned int stride_shift, bool freed_tables);
+#define MMOPT_FLUSH_BTF \
+	"void (struct mm_struct *, long unsigned int, long unsigned int, " \
+	"unsigned int, bool)"
 
 #endif /* MMOPT_COMPAT_H */

@@ -31,8 +31,9 @@ struct mmopt_kfunc {
 /* Static call k_fn with the type of the function proto. */
 #define MMOPT_DEFINE_KFUNC(fn, proto) DEFINE_STATIC_CALL_NULL(k_##fn, proto)
 
-#define MMOPT_KFUNC(fn) \
-	{ #fn, &STATIC_CALL_KEY(k_##fn), STATIC_CALL_TRAMP_ADDR(k_##fn), false }
+#define MMOPT_KFUNC(fn) MMOPT_KFUNC_AS(#fn, k_##fn)
+#define MMOPT_KFUNC_AS(symbol, key) \
+	{ symbol, &STATIC_CALL_KEY(key), STATIC_CALL_TRAMP_ADDR(key), false }
 #define MMOPT_KFUNC_PAST(fn) \
 	{ #fn, &STATIC_CALL_KEY(k_##fn), STATIC_CALL_TRAMP_ADDR(k_##fn), true }
 

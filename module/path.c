@@ -79,6 +79,18 @@ int mmopt_path_describe(struct mmopt_path *path, char *buf, size_t len)
 	return n;
 }
 
+static int arm_hooks(struct mmopt_path *path, char *why, size_t why_len)
+{
+	return path->sites ? mmopt_callsites_arm(path->sites, why, why_len) :
+			     mmopt_entry_arm(path->entry, why, why_len);
+}
+
+static int disarm_hooks(struct mmopt_path *path, char *why, size_t why_len)
+{
+	return path->sites ? mmopt_callsites_disarm(path->sites, why, why_len) :
+			     mmopt_entry_disarm(path->entry, why, why_len);
+}
+
 /*
  * Caller holds path->lock. On failure the path goes on holding the module, and
  * says why, unless it has a trip to tell of.
@@ -90,9 +102,11 @@ static int disarm(struct mmopt_path *path)
 
 	if (!path->held)
 		return 0;
-	err = path->ops->disarm(path, why, sizeof(why));
+	err = disarm_hooks(path, why, sizeof(why));
 	path->armed = false;
 	if (!err) {
+		if (path->ops->stop)
+			path->ops->stop(path);
 		path->held = false;
 		module_put(THIS_MODULE);
 	}
@@ -111,7 +125,7 @@ static void trip_work(struct work_struct *work)
 	mutex_lock(&path->lock);
 	if (path->state == MMOPT_STATE_tripped) {
 		if (path->enabled)
-			path->ops->off(path);
+			static_branch_disable(path->fast);
 		path->enabled = false;
 	}
 	mutex_unlock(&path->lock);
@@ -180,7 +194,13 @@ static int arm(struct mmopt_path *path, char *why, size_t why_len)
 		return 0;
 	if (!path->held && !try_module_get(THIS_MODULE))
 		return -ENODEV;
-	err = path->ops->arm(path, why, why_len);
+	if (!path->held && path->ops->start)
+		err = path->ops->start(path, why, why_len);
+	if (!err) {
+		err = arm_hooks(path, why, why_len);
+		if (err && !path->held && path->ops->stop)
+			path->ops->stop(path);
+	}
 	if (err && !path->held)
 		module_put(THIS_MODULE);
 	if (err)
@@ -199,7 +219,7 @@ static int enable(struct mmopt_path *path)
 	if (!err) {
 		path->enabled = true;
 		set_state(path, MMOPT_STATE_on, NULL);
-		path->ops->on(path);
+		static_branch_enable(path->fast);
 	} else if (why[0] && path->state == MMOPT_STATE_off) {
 		/* It says why it stays off until it is switched again. */
 		set_state(path, MMOPT_STATE_off, why);
@@ -214,7 +234,7 @@ static int disable(struct mmopt_path *path)
 
 	if (path->enabled) {
 		set_state(path, MMOPT_STATE_draining, NULL);
-		path->ops->off(path);
+		static_branch_disable(path->fast);
 		path->enabled = false;
 	}
 	if (!path->observe)
@@ -355,9 +375,13 @@ void mmopt_path_exit(struct mmopt_path *path)
 	char why[MMOPT_REASON_LEN];
 
 	cancel_work_sync(&path->trip_work);
-	while (path->held && path->ops->disarm(path, why, sizeof(why)))
+	while (path->held && disarm_hooks(path, why, sizeof(why)))
 		msleep(100);
-	if (path->ops->exit)
-		path->ops->exit(path);
+	if (path->held && path->ops->stop)
+		path->ops->stop(path);
+	if (path->sites)
+		mmopt_callsites_exit(path->sites);
+	if (path->entry)
+		mmopt_drain_exit(&path->entry->drain);
 	mmopt_stats_exit(&path->stats);
 }

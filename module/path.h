@@ -7,6 +7,7 @@
 #ifndef MMOPT_PATH_H
 #define MMOPT_PATH_H
 
+#include <linux/jump_label.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -30,25 +31,17 @@ struct mmopt_path;
 
 /**
  * struct mmopt_path_ops - what a path file provides
- * @probe:  resolve and verify all that the path relies on, write the reason
- *          to @why if something differs. Called once, at load.
- * @arm:    put the hooks in place; they only observe until @on.
- * @disarm: take the hooks out and wait until no task runs in them. Can fail,
- *          with a reason, and is then tried again.
- * @on:     let armed hooks take calls.
- * @off:    let them pass every call on. Calls under way may still be taken.
- * @exit:   free what @probe allocated; also called after a failed @probe.
+ * @probe: resolve and verify all that the path relies on, write the reason to
+ *         @why if something differs. Called once, at load; names @sites or @entry.
+ * @start: get what the hooks need while they are armed; may be NULL.
+ * @stop:  undo @start, when no task runs in the hooks any more.
  *
- * All may sleep. All but @probe run under the lock of the path, and the core
- * keeps them in order: arm, on, off, disarm.
+ * All may sleep. @start and @stop run under the lock of the path.
  */
 struct mmopt_path_ops {
 	int (*probe)(struct mmopt_path *path, char *why, size_t why_len);
-	int (*arm)(struct mmopt_path *path, char *why, size_t why_len);
-	int (*disarm)(struct mmopt_path *path, char *why, size_t why_len);
-	void (*on)(struct mmopt_path *path);
-	void (*off)(struct mmopt_path *path);
-	void (*exit)(struct mmopt_path *path);
+	int (*start)(struct mmopt_path *path, char *why, size_t why_len);
+	void (*stop)(struct mmopt_path *path);
 };
 
 /**
@@ -70,7 +63,9 @@ struct mmopt_tunable {
  * @name:      as in the ABI
  * @ops:       the path file's functions
  * @tunables:  ends with an empty one; may be NULL
- * @sites:     its call sites, for people; set by @probe
+ * @fast:      hooks take calls, they pass every call on without it; calls under
+ *             way when it goes may still be taken
+ * @sites:     its call sites; set by @probe
  * @entry:     or the entry that it takes over
  * @bypassed:  kernel functions that do not run when a call is taken, ends with
  *             NULL: if another patcher owns one, the path must not be on
@@ -90,8 +85,9 @@ struct mmopt_path {
 	const char *name;
 	const struct mmopt_path_ops *ops;
 	const struct mmopt_tunable *tunables;
-	const struct mmopt_callsites *sites;
-	const struct mmopt_entry *entry;
+	struct static_key_false *fast;
+	struct mmopt_callsites *sites;
+	struct mmopt_entry *entry;
 	const char *const *bypassed;
 	struct mmopt_stats stats;
 

@@ -17,6 +17,11 @@ enum mmopt_counter {
 	MMOPT_NR_COUNTERS
 };
 
+/* What a path's own lists in the ABI become there: identifiers and names. */
+#define MMOPT_AS_EXTRA(id, what) EXTRA_##id,
+#define MMOPT_AS_FALLBACK(id, what) FALLBACK_##id,
+#define MMOPT_AS_NAME(id, what) #id,
+
 #define MMOPT_MAX_EXTRAS	8
 #define MMOPT_MAX_FALLBACKS	16
 /* From 1 ns to above half an hour. */

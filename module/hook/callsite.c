@@ -47,7 +47,7 @@ DEFINE_STATIC_CALL_NULL(k_text_poke, proto_poke);
 static const struct mmopt_kfunc funcs[] = {
 	MMOPT_KFUNC(insn_decode),
 	MMOPT_KFUNC(get_kprobe),
-	{ MMOPT_TEXT_POKE, &STATIC_CALL_KEY(k_text_poke), STATIC_CALL_TRAMP_ADDR(k_text_poke) },
+	MMOPT_KFUNC_AS(MMOPT_TEXT_POKE, k_text_poke),
 };
 
 static const struct mmopt_btf_want want[] = {

@@ -74,29 +74,13 @@
 #include "../vmalock.h"
 #include "../walk.h"
 
-enum extra {
-#define X(id, what) EXTRA_##id,
-	MMOPT_KSM_COUNTERS(X)
-#undef X
-};
+enum extra { MMOPT_KSM_COUNTERS(MMOPT_AS_EXTRA) };
 
-static const char *const extra_name[] = {
-#define X(id, what) #id,
-	MMOPT_KSM_COUNTERS(X)
-#undef X
-};
+static const char *const extra_name[] = { MMOPT_KSM_COUNTERS(MMOPT_AS_NAME) };
 
-enum fallback {
-#define X(id, what) FALLBACK_##id,
-	MMOPT_KSM_FALLBACKS(X)
-#undef X
-};
+enum fallback { MMOPT_KSM_FALLBACKS(MMOPT_AS_FALLBACK) };
 
-static const char *const fallback_name[] = {
-#define X(id, what) #id,
-	MMOPT_KSM_FALLBACKS(X)
-#undef X
-};
+static const char *const fallback_name[] = { MMOPT_KSM_FALLBACKS(MMOPT_AS_NAME) };
 
 #if defined(CONFIG_PER_VMA_LOCK) && MMOPT_KSM_FOLIO_WALK
 
@@ -110,10 +94,8 @@ static const struct mmopt_kfunc funcs[] = {
 	MMOPT_KFUNC(folio_walk_start),
 	MMOPT_KFUNC(vm_normal_page),
 	MMOPT_KFUNC(vm_normal_page_pmd),
-	{ "walk_page_range_vma", &STATIC_CALL_KEY(k_ksm_walk),
-	  STATIC_CALL_TRAMP_ADDR(k_ksm_walk) },
-	{ __stringify(MMOPT_PTE_MAP_LOCK), &STATIC_CALL_KEY(k_pte_map_lock),
-	  STATIC_CALL_TRAMP_ADDR(k_pte_map_lock) },
+	MMOPT_KFUNC_AS("walk_page_range_vma", k_ksm_walk),
+	MMOPT_KFUNC_AS(__stringify(MMOPT_PTE_MAP_LOCK), k_pte_map_lock),
 };
 
 static const struct mmopt_btf_want want[] = {
@@ -167,15 +149,11 @@ static struct {
 	unsigned long from;		/* where the next VMA is looked for */
 } hold;
 
-/* The first impossible thing since the path was switched on has been told. */
-static bool tripped;
-
+/* The first time since the path was switched on is told. */
 static void impossible(const char *what)
 {
-	if (tripped)
-		return;
-	tripped = true;
-	mmopt_path_trip(&mmopt_path_ksm, what);
+	if (READ_ONCE(mmopt_path_ksm.state) != MMOPT_STATE_tripped)
+		mmopt_path_trip(&mmopt_path_ksm, what);
 }
 
 static void fell_back(enum fallback why)
@@ -527,6 +505,7 @@ static int ksm_probe(struct mmopt_path *path, char *why, size_t why_len)
 {
 	int err;
 
+	path->fast = &fast;
 	path->sites = &sites;
 	err = mmopt_vmalock_init(why, why_len);
 	if (!err)
@@ -538,41 +517,6 @@ static int ksm_probe(struct mmopt_path *path, char *why, size_t why_len)
 	return err ?: mmopt_callsites_init(&sites, why, why_len);
 }
 
-static void ksm_path_exit(struct mmopt_path *path)
-{
-	mmopt_callsites_exit(&sites);
-}
-
-static int ksm_arm(struct mmopt_path *path, char *why, size_t why_len)
-{
-	return mmopt_callsites_arm(&sites, why, why_len);
-}
-
-static int ksm_disarm(struct mmopt_path *path, char *why, size_t why_len)
-{
-	return mmopt_callsites_disarm(&sites, why, why_len);
-}
-
-static void ksm_on(struct mmopt_path *path)
-{
-	tripped = false;
-	static_branch_enable(&fast);
-}
-
-static void ksm_off(struct mmopt_path *path)
-{
-	static_branch_disable(&fast);
-}
-
-static const struct mmopt_path_ops ksm_ops = {
-	.probe = ksm_probe,
-	.arm = ksm_arm,
-	.disarm = ksm_disarm,
-	.on = ksm_on,
-	.off = ksm_off,
-	.exit = ksm_path_exit,
-};
-
 #else /* no per-VMA lock, or another lookup of pages */
 
 static int ksm_probe(struct mmopt_path *path, char *why, size_t why_len)
@@ -583,9 +527,9 @@ static int ksm_probe(struct mmopt_path *path, char *why, size_t why_len)
 
 static const char *const bypassed[] = { NULL };
 
-static const struct mmopt_path_ops ksm_ops = { .probe = ksm_probe };
-
 #endif
+
+static const struct mmopt_path_ops ksm_ops = { .probe = ksm_probe };
 
 struct mmopt_path mmopt_path_ksm = {
 	.name = "ksm",

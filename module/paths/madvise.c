@@ -65,17 +65,11 @@
 #include "../walk.h"
 
 enum fallback {
-#define X(id, what) FALLBACK_##id,
-	MMOPT_MADVISE_FALLBACKS(X)
-#undef X
+	MMOPT_MADVISE_FALLBACKS(MMOPT_AS_FALLBACK)
 	NO_FALLBACK
 };
 
-static const char *const fallback_name[] = {
-#define X(id, what) #id,
-	MMOPT_MADVISE_FALLBACKS(X)
-#undef X
-};
+static const char *const fallback_name[] = { MMOPT_MADVISE_FALLBACKS(MMOPT_AS_NAME) };
 
 #ifdef CONFIG_PER_VMA_LOCK
 
@@ -102,8 +96,7 @@ DEFINE_STATIC_CALL_NULL(k_flush_young, flush_tlb_mm_range);
 static const struct mmopt_kfunc funcs[] = {
 	MMOPT_KFUNC(do_madvise),
 	MMOPT_KFUNC(lru_add_drain),
-	{ "flush_tlb_mm_range", &STATIC_CALL_KEY(k_flush_young),
-	  STATIC_CALL_TRAMP_ADDR(k_flush_young) },
+	MMOPT_KFUNC_AS("flush_tlb_mm_range", k_flush_young),
 };
 
 static const struct mmopt_btf_want want[] = {
@@ -399,6 +392,7 @@ static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
 {
 	int err;
 
+	path->fast = &fast;
 	path->sites = &sites;
 	err = mmopt_vmalock_init(why, why_len);
 	if (!err)
@@ -419,31 +413,6 @@ static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
 	return err ?: mmopt_callsites_init(&sites, why, why_len);
 }
 
-static void madvise_exit(struct mmopt_path *path)
-{
-	mmopt_callsites_exit(&sites);
-}
-
-static int madvise_arm(struct mmopt_path *path, char *why, size_t why_len)
-{
-	return mmopt_callsites_arm(&sites, why, why_len);
-}
-
-static int madvise_disarm(struct mmopt_path *path, char *why, size_t why_len)
-{
-	return mmopt_callsites_disarm(&sites, why, why_len);
-}
-
-static void madvise_on(struct mmopt_path *path)
-{
-	static_branch_enable(&fast);
-}
-
-static void madvise_off(struct mmopt_path *path)
-{
-	static_branch_disable(&fast);
-}
-
 #else /* !CONFIG_PER_VMA_LOCK */
 
 static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
@@ -454,21 +423,10 @@ static int madvise_probe(struct mmopt_path *path, char *why, size_t why_len)
 
 static const char *const bypassed[] = { NULL };
 
-#define madvise_arm NULL
-#define madvise_disarm NULL
-#define madvise_on NULL
-#define madvise_off NULL
-#define madvise_exit NULL
-
 #endif /* !CONFIG_PER_VMA_LOCK */
 
 static const struct mmopt_path_ops madvise_ops = {
 	.probe = madvise_probe,
-	.arm = madvise_arm,
-	.disarm = madvise_disarm,
-	.on = madvise_on,
-	.off = madvise_off,
-	.exit = madvise_exit,
 };
 
 struct mmopt_path mmopt_path_madvise = {

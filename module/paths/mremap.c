@@ -84,29 +84,15 @@
 #include "../trace.h"
 
 enum fallback {
-#define X(id, what) FALLBACK_##id,
-	MMOPT_MREMAP_FALLBACKS(X)
-#undef X
+	MMOPT_MREMAP_FALLBACKS(MMOPT_AS_FALLBACK)
 	NO_FALLBACK
 };
 
-static const char *const fallback_name[] = {
-#define X(id, what) #id,
-	MMOPT_MREMAP_FALLBACKS(X)
-#undef X
-};
+static const char *const fallback_name[] = { MMOPT_MREMAP_FALLBACKS(MMOPT_AS_NAME) };
 
-enum extra {
-#define X(id, what) EXTRA_##id,
-	MMOPT_MREMAP_COUNTERS(X)
-#undef X
-};
+enum extra { MMOPT_MREMAP_COUNTERS(MMOPT_AS_EXTRA) };
 
-static const char *const extra_name[] = {
-#define X(id, what) #id,
-	MMOPT_MREMAP_COUNTERS(X)
-#undef X
-};
+static const char *const extra_name[] = { MMOPT_MREMAP_COUNTERS(MMOPT_AS_NAME) };
 
 /* What is left of a move: @from up to @end goes to @to. */
 struct move {
@@ -130,9 +116,6 @@ static const struct mmopt_tunable tunables[] = {
 };
 
 /* Prototypes of unexported functions; compared with the kernel's BTF. */
-void proto_flush(struct mm_struct *mm, unsigned long start, unsigned long end,
-		 unsigned int stride_shift, bool freed_tables);
-
 pgtable_t proto_withdraw(struct mm_struct *mm, pmd_t *pmd);
 void proto_deposit(struct mm_struct *mm, pmd_t *pmd, pgtable_t table);
 
@@ -541,6 +524,7 @@ static int mremap_probe(struct mmopt_path *path, char *why, size_t why_len)
 {
 	int err;
 
+	path->fast = &fast;
 	path->entry = &entry;
 	entry.addr = mmopt_ksym(entry.symbol);
 	err = mmopt_pgtable_init(why, why_len);
@@ -551,38 +535,8 @@ static int mremap_probe(struct mmopt_path *path, char *why, size_t why_len)
 	return err ?: mmopt_drain_init(&entry.drain);
 }
 
-static void mremap_exit(struct mmopt_path *path)
-{
-	mmopt_drain_exit(&entry.drain);
-}
-
-static int mremap_arm(struct mmopt_path *path, char *why, size_t why_len)
-{
-	return mmopt_entry_arm(&entry, why, why_len);
-}
-
-static int mremap_disarm(struct mmopt_path *path, char *why, size_t why_len)
-{
-	return mmopt_entry_disarm(&entry, why, why_len);
-}
-
-static void mremap_on(struct mmopt_path *path)
-{
-	static_branch_enable(&fast);
-}
-
-static void mremap_off(struct mmopt_path *path)
-{
-	static_branch_disable(&fast);
-}
-
 static const struct mmopt_path_ops mremap_ops = {
 	.probe = mremap_probe,
-	.arm = mremap_arm,
-	.disarm = mremap_disarm,
-	.on = mremap_on,
-	.off = mremap_off,
-	.exit = mremap_exit,
 };
 
 struct mmopt_path mmopt_path_mremap = {
