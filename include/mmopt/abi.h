@@ -76,7 +76,8 @@
  */
 #define MMOPT_KSM_COUNTERS(X) \
 	X(scanned, "pages that ksmd came to, in whichever way") \
-	X(mmap_locks, "times that ksmd took an mmap_lock")
+	X(mmap_locks, "times that ksmd took an mmap_lock") \
+	X(flushes_put_off, "TLB flushes of replaced pages that were done up to 32 at once")
 
 /* X(identifier, meaning): why ksmd took mmap_lock although the path was on. */
 #define MMOPT_KSM_FALLBACKS(X) \

@@ -54,6 +54,21 @@
  *    a lockless step, just being made or moved, is found by the next scan.
  *  - run=2, sysfs writers and memory hot-remove take ksm_thread_mutex.
  *
+ * Why replaced pages may stay in TLBs for a while. A merge flushes the address when
+ * it write-protects a page, and again when the merged page has replaced it. Only
+ * the second flush is put off, for up to 32 pages, or until ksmd turns away from
+ * the process: what it serves is that nobody reads a page that has been freed.
+ *  - Each page keeps a reference till then. Nor does its content change: it is mapped
+ *    read-only at most, here since the first flush; another process that has it as
+ *    well does not own it, and to write in it needs the only reference.
+ *  - The old entry gives the same bytes and no more rights than the new one. Whoever
+ *    takes rights from that, or puts another page there, flushes the address before
+ *    he relies on it. A merged page is never made writable: a write copies it.
+ *  - GUP goes by page tables, KVM by notifiers; devices (SVA) are in the flush.
+ *  - That a call is the second one is known by its address: a region merges one page,
+ *    and only a call that finds what the first has flushed, still read-only and clean, is
+ *    put off. The first cannot be: COW would miss writes through a writable old entry.
+ *
  * mmap_lock is taken as before for an mm that is exiting, without a VMA lock (a gap, or
  * a writer at work), for the last look above, and by break_cow(), since it faults.
  * Order: never mmap_lock while holding a VMA lock. The unlock may run under
@@ -84,11 +99,15 @@ static const char *const fallback_name[] = { MMOPT_KSM_FALLBACKS(MMOPT_AS_NAME) 
 
 #if defined(CONFIG_PER_VMA_LOCK) && MMOPT_KSM_FOLIO_WALK
 
+pte_t proto_clear_flush(struct vm_area_struct *vma, unsigned long addr, pte_t *ptep);
+
 MMOPT_DEFINE_KFUNC(folio_walk_start, folio_walk_start);
 MMOPT_DEFINE_KFUNC(vm_normal_page, vm_normal_page);
 MMOPT_DEFINE_KFUNC(vm_normal_page_pmd, vm_normal_page_pmd);
 DEFINE_STATIC_CALL_NULL(k_ksm_walk, walk_page_range_vma);
 DEFINE_STATIC_CALL_NULL(k_pte_map_lock, MMOPT_PTE_MAP_LOCK);
+DEFINE_STATIC_CALL_NULL(k_ptep_clear_flush, proto_clear_flush);
+DEFINE_STATIC_CALL_NULL(k_ksm_flush, proto_flush);
 
 static const struct mmopt_kfunc funcs[] = {
 	MMOPT_KFUNC(folio_walk_start),
@@ -96,6 +115,8 @@ static const struct mmopt_kfunc funcs[] = {
 	MMOPT_KFUNC(vm_normal_page_pmd),
 	MMOPT_KFUNC_AS("walk_page_range_vma", k_ksm_walk),
 	MMOPT_KFUNC_AS(__stringify(MMOPT_PTE_MAP_LOCK), k_pte_map_lock),
+	MMOPT_KFUNC_AS("ptep_clear_flush", k_ptep_clear_flush),
+	MMOPT_KFUNC_AS("flush_tlb_mm_range", k_ksm_flush),
 };
 
 static const struct mmopt_btf_want want[] = {
@@ -112,6 +133,9 @@ static const struct mmopt_btf_want want[] = {
 			"struct page * (struct vm_area_struct *, long unsigned int, pmd_t)"),
 	{ .kind = MMOPT_BTF_FUNC, .name = __stringify(MMOPT_PTE_MAP_LOCK),
 	  .proto = "pte_t * (struct mm_struct *, pmd_t *, long unsigned int, spinlock_t **)" },
+	MMOPT_WANT_FUNC(ptep_clear_flush,
+			"pte_t (struct vm_area_struct *, long unsigned int, pte_t *)"),
+	MMOPT_WANT_FUNC(flush_tlb_mm_range, MMOPT_FLUSH_BTF),
 	MMOPT_WANT_MEMBER(struct mm_struct, mm_users),
 	MMOPT_WANT_MEMBER(struct mm_struct, mm_mt),
 	MMOPT_WANT_MEMBER(struct mm_struct, mmap_lock),
@@ -122,16 +146,7 @@ static const struct mmopt_btf_want want[] = {
 	MMOPT_WANT_MEMBER(struct mm_walk_ops, pmd_entry),
 	MMOPT_WANT_ENUM(enum page_walk_lock, PGWALK_RDLOCK, PGWALK_RDLOCK),
 	MMOPT_WANT_WALK,
-	MMOPT_WANT_SIZE(struct folio_walk),
-	MMOPT_WANT_MEMBER(struct folio_walk, page),
-	MMOPT_WANT_MEMBER(struct folio_walk, level),
-	MMOPT_WANT_MEMBER(struct folio_walk, ptep),
-	MMOPT_WANT_MEMBER(struct folio_walk, pmdp),
-	MMOPT_WANT_MEMBER(struct folio_walk, pte),
-	MMOPT_WANT_MEMBER(struct folio_walk, pmd),
-	MMOPT_WANT_MEMBER(struct folio_walk, ptl),
-	MMOPT_WANT_ENUM(enum folio_walk_level, FW_LEVEL_PTE, FW_LEVEL_PTE),
-	MMOPT_WANT_ENUM(enum folio_walk_level, FW_LEVEL_PMD, FW_LEVEL_PMD),
+	MMOPT_WANT_FOLIO_WALK,
 };
 
 /* Regions are elided. The sites may be armed without it, to observe. */
@@ -147,6 +162,10 @@ static struct {
 	bool keep;			/* it only looked at a page */
 	bool stepping;			/* mas_find() has been called */
 	unsigned long from;		/* where the next VMA is looked for */
+	unsigned long flushed;		/* address whose PTE this region has flushed, or 1 */
+	unsigned long low, high;	/* where replaced pages may still be in a TLB */
+	struct page *replaced[32];	/* these */
+	unsigned int nr_replaced;
 } hold;
 
 /* The first time since the path was switched on is told. */
@@ -169,9 +188,19 @@ static void drop_vma(void)
 	hold.vma = NULL;
 }
 
+static void flush_replaced(void)
+{
+	if (!hold.nr_replaced)
+		return;
+	static_call(k_ksm_flush)(hold.mm, hold.low, hold.high, PAGE_SHIFT, false);
+	while (hold.nr_replaced)
+		put_page(hold.replaced[--hold.nr_replaced]);
+}
+
 static void let_go(void)
 {
 	drop_vma();
+	flush_replaced();
 	if (hold.mm)
 		mmput_async(hold.mm);
 	hold.mm = NULL;
@@ -193,6 +222,7 @@ static noinline void ksm_lock_for_fault(struct rw_semaphore *sem)
 static noinline void ksm_leave(struct mutex *mutex)
 {
 	let_go();
+	hold.mode = NOTHING;
 	mutex_unlock(mutex);
 }
 
@@ -227,6 +257,7 @@ static noinline void ksm_lock(struct rw_semaphore *sem)
 			hold.found = false;
 			hold.keep = false;
 			hold.stepping = false;
+			hold.flushed = 1;
 			return;
 		}
 		fell_back(FALLBACK_exiting);
@@ -256,6 +287,7 @@ static noinline void ksm_unlock(struct rw_semaphore *sem)
 static void lock_after_all(enum fallback why)
 {
 	drop_vma();
+	flush_replaced(); /* a writer may wait for memory */
 	fell_back(why);
 	lock_counted(&hold.mm->mmap_lock);
 	hold.mode = LOCKED;
@@ -356,7 +388,7 @@ static const struct mm_walk_ops *stock_ops;
 static const char *const bypassed[] = {
 	"ksm_scan_thread", "try_to_merge_with_ksm_page", "break_cow", "folio_walk_start",
 	"walk_page_range_vma", "__walk_page_range", "walk_pgd_range", "walk_p4d_range",
-	"walk_pud_range", "walk_pmd_range", NULL
+	"walk_pud_range", "walk_pmd_range", "ptep_clear_flush", NULL
 };
 
 static noinline int ksm_walk(struct vm_area_struct *vma, unsigned long start,
@@ -440,10 +472,33 @@ static noinline struct folio *ksm_folio_walk(struct folio_walk *fw,
 	return walk_to_folio(fw, vma, addr);
 }
 
+/* The first call of a region write-protects, the second replaces: under the PTL. */
+static noinline pte_t ksm_clear_flush(struct vm_area_struct *vma, unsigned long addr,
+				      pte_t *ptep)
+{
+	pte_t pte = ptep_get(ptep);
+
+	if (hold.mode == NOTHING || vma->vm_mm != hold.mm || addr != hold.flushed ||
+	    !pte_present(pte) || pte_write(pte) || pte_dirty(pte) ||
+	    PageAnonExclusive(pte_page(pte))) {
+		hold.flushed = addr;
+		return static_call(k_ptep_clear_flush)(vma, addr, ptep);
+	}
+	if (hold.nr_replaced == ARRAY_SIZE(hold.replaced))
+		flush_replaced();
+	hold.low = hold.nr_replaced ? min(hold.low, addr) : addr;
+	hold.high = max(hold.nr_replaced ? hold.high : 0, addr + PAGE_SIZE);
+	hold.replaced[hold.nr_replaced] = pte_page(pte);
+	get_page(hold.replaced[hold.nr_replaced++]);
+	this_cpu_inc(mmopt_path_ksm.stats.cpu->extra[EXTRA_flushes_put_off]);
+	return ptep_get_and_clear(vma->vm_mm, addr, ptep);
+}
+
 /* Of Debian's kernels, and of one with KASAN and lockdep, which has more unlocks. */
 static const struct mmopt_role roles[] = {
 	{ "leave", "mutex_unlock", ksm_leave, 1, 2 },
 	{ "unlock", "up_read", ksm_unlock, 4, 20 },
+	{ "flush", "ptep_clear_flush", ksm_clear_flush, 2, 2 },
 	{ "walk", "folio_walk_start", ksm_folio_walk, 1, 1 },
 	{ "walk", "walk_page_range_vma", ksm_walk, 1, 1 },
 	{ "step", "mas_find", ksm_next, 1, 1 },
@@ -454,7 +509,8 @@ static const struct mmopt_role roles[] = {
 static const char *const region_in[] = {
 	"ksm_scan_thread", "try_to_merge_with_ksm_page", "try_to_merge_with_zero_page",
 	"get_mergeable_page", "find_mergeable_vma", "scan_get_next_rmap_item",
-	"unstable_tree_search_insert", "cmp_and_merge_page", "ksm_do_scan", NULL
+	"unstable_tree_search_insert", "cmp_and_merge_page", "ksm_do_scan",
+	"try_to_merge_one_page", "write_protect_page", "replace_page", NULL
 };
 
 static const char *const alien[] = {

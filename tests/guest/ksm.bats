@@ -305,6 +305,19 @@ found()
 	(($(stat_of ksm taken) > 0))
 }
 
+# Replaced pages stay in TLBs for a while: unchanged, and nobody else gets them.
+@test "what is read of memory while it is merged is never out of date" {
+	path_enable ksm
+	ksmd_runs
+	echo 0 >$SYSFS/sleep_millisecs
+	run "$PROG/ksm_seen" 5
+	assert_output --regexp '^0 of [1-9][0-9]+ wrong$'
+	assert_success
+	ksmd_stops
+	remark "$output, $(stat_of ksm flushes_put_off) flushes put off"
+	(($(stat_of ksm flushes_put_off) > 100))
+}
+
 # Half of those killed are reaped at once, as the OOM killer's victims are.
 @test "processes are killed, fork, exec and change their memory while it is merged" {
 	path_enable ksm

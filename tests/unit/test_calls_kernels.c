@@ -37,6 +37,8 @@ struct site {
 			       { "walk_page_range_vma", 1, 1 } } }, \
 	{ "try_to_merge_with_ksm_page", { { "down_read", 1, 1 }, { "up_read", 1, 1 }, \
 					  { "mtree_load", 1, 1 } } }, \
+	{ "try_to_merge_one_page", { { "ptep_clear_flush", 1, 1 } } }, \
+	{ "write_protect_page", { { "ptep_clear_flush", 1, 1 } } }, \
 	{ "break_cow", { { "down_read", 1, 1 } } }
 
 static const struct site sites13[] = {
