@@ -309,8 +309,10 @@ static int find_region(struct mmopt_callsites *set, char *why, size_t why_len)
 		}
 	}
 	decoding = region;
-	for (i = 0; i < region->nr_roles && !err; i++)
+	for (i = 0; i < region->nr_roles && !err; i++) {
+		set->first_lock = set->nr;
 		err = find_role(set, callee, i, why, why_len);
+	}
 	return err;
 }
 
@@ -364,10 +366,10 @@ int mmopt_callsites_init(struct mmopt_callsites *set, char *why, size_t why_len)
 			err = -ENOENT;
 		}
 	}
-	if (!err && set->region)
-		err = find_region(set, why, why_len);
 	for (i = 0; i < set->nr_want && !err; i++)
 		err = find(set, &set->want[i], why, why_len);
+	if (!err && set->region)
+		err = find_region(set, why, why_len);
 	for (i = 0; i < set->nr && !err; i++)
 		err = reserve(&set->site[i], why, why_len);
 	if (err || set->mutex)
@@ -432,17 +434,12 @@ int mmopt_callsites_arm(struct mmopt_callsites *set, char *why, size_t why_len)
 	return err;
 }
 
-/**
- * mmopt_callsites_disarm() - let the sites call the stock functions again
- * @set:     armed, or disarmed and not drained
- * @why:     gets the reason of a failure
- * @why_len: its size in bytes
- *
- * Context: sleeps until no call is in a replacement.
- * Return: 0, -EBUSY if a site holds something else by now and may still lead to
- * us, or -EINTR if a signal ended the wait. Can be tried again.
+/*
+ * Turns sites back from the last one down to @first. A lock that stays turned
+ * needs its unlocks, hence no further than to the first failure.
  */
-int mmopt_callsites_disarm(struct mmopt_callsites *set, char *why, size_t why_len)
+static int turn_back(struct mmopt_callsites *set, unsigned int first, char *why,
+		     size_t why_len)
 {
 	struct mmopt_site *site;
 	int err;
@@ -452,8 +449,7 @@ int mmopt_callsites_disarm(struct mmopt_callsites *set, char *why, size_t why_le
 		snprintf(why, why_len, "calls are still under way");
 		return err;
 	}
-	/* A lock that stays turned needs its unlocks: up to the first failure. */
-	for (site = set->site + set->nr; site-- > set->site && !err; ) {
+	for (site = set->site + set->nr; site-- > set->site + first && !err; ) {
 		if (calls(site, site->replacement)) {
 			turn(site, site->stock);
 		} else if (!calls(site, site->stock)) {
@@ -471,6 +467,26 @@ int mmopt_callsites_disarm(struct mmopt_callsites *set, char *why, size_t why_le
 	if (err)
 		snprintf(why, why_len, "calls are still under way");
 	return err;
+}
+
+/**
+ * mmopt_callsites_disarm() - let the sites call the stock functions again
+ * @set:     armed, or disarmed and not drained
+ * @why:     gets the reason of a failure
+ * @why_len: its size in bytes
+ *
+ * Context: sleeps until no call is in a replacement.
+ * Return: 0, -EBUSY if a site holds something else by now and may still lead to
+ * us, or -EINTR if a signal ended the wait. Can be tried again.
+ */
+int mmopt_callsites_disarm(struct mmopt_callsites *set, char *why, size_t why_len)
+{
+	int err = 0;
+
+	/* Without a guard, first let everyone out of the region who is in it. */
+	if (set->region && !set->mutex)
+		err = turn_back(set, set->first_lock, why, why_len);
+	return err ?: turn_back(set, 0, why, why_len);
 }
 
 /**

@@ -132,9 +132,12 @@ struct mmopt_region {
  *           turned: it is held while sites are turned, so that all see either
  *           none or all of them turned. Or NULL
  * @mutex:   that mutex
- * @drain:   counts who is in the replacements; of no use with a guard
- * @site:    the calls that were found
+ * @drain:   counts who is in the replacements; of no use with a guard. Without
+ *           one, also who is between a replaced lock and its unlock: the locks
+ *           are turned back first, and the rest when the count is zero
+ * @site:    the calls that were found, in the order of arming
  * @nr:      how many
+ * @first_lock: index of the first that has the region's last role
  */
 struct mmopt_callsites {
 	const struct mmopt_callsite *want;
@@ -151,6 +154,7 @@ struct mmopt_callsites {
 		struct kprobe reserve;
 	} site[MMOPT_MAX_SITES];
 	unsigned int nr;
+	unsigned int first_lock;
 };
 
 int mmopt_callsites_init(struct mmopt_callsites *set, char *why, size_t why_len);
