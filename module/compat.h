@@ -71,6 +71,28 @@
 /* move_page_tables() begins with a whole PMD if it can. */
 #define MMOPT_REALIGN (KERNEL_VERSION(6, 7, 0) <= LINUX_VERSION_CODE)
 
+/*
+ * What userfaultfd_clear_vma() takes away write protection with: since 7.0 an
+ * inlined uffd_wp_range().
+ */
+#if KERNEL_VERSION(7, 0, 0) <= LINUX_VERSION_CODE
+#define MMOPT_UFFD_CLEAR	change_protection
+#define MMOPT_UFFD_CLEAR_PARAMS \
+	struct mmu_gather *tlb, struct vm_area_struct *vma, unsigned long start, \
+	unsigned long end, unsigned long flags
+#define MMOPT_UFFD_CLEAR_ARGS	tlb, vma, start, end, flags
+#define MMOPT_UFFD_CLEAR_BTF \
+	"long int (struct mmu_gather *, struct vm_area_struct *, " \
+	"long unsigned int, long unsigned int, long unsigned int)"
+#else
+#define MMOPT_UFFD_CLEAR	uffd_wp_range
+#define MMOPT_UFFD_CLEAR_PARAMS \
+	struct vm_area_struct *vma, unsigned long start, unsigned long len, bool enable
+#define MMOPT_UFFD_CLEAR_ARGS	vma, start, len, enable
+#define MMOPT_UFFD_CLEAR_BTF \
+	"long int (struct vm_area_struct *, long unsigned int, long unsigned int, bool)"
+#endif
+
 /* move_page_tables() takes a struct; before that, 6.7 added a parameter. */
 #define MMOPT_MOVE_CONTROL (KERNEL_VERSION(7, 0, 0) <= LINUX_VERSION_CODE)
 #define MMOPT_MOVE_PARAMS_6_1 \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <linux/kernel.h>
+#include <linux/maple_tree.h>
 
 #include "ksym.h"
 #include "vmalock.h"
@@ -44,5 +45,28 @@ int mmopt_vmalock_init(char *why, size_t why_len)
 struct vm_area_struct *mmopt_vma_lock(struct mm_struct *mm, unsigned long addr)
 {
 	return static_call(k_lock_vma_under_rcu)(mm, addr);
+}
+
+/**
+ * mmopt_vma_next() - where the next VMA begins
+ * @mm:   as for mmopt_vma_lock()
+ * @from: address to start at
+ * @end:  address to stop at
+ *
+ * Nothing is locked, so that it may be otherwise by now: a guess, which a VMA lock
+ * puts right.
+ *
+ * Return: @from if a VMA has it, or the start of the first one behind it, or @end.
+ */
+unsigned long mmopt_vma_next(struct mm_struct *mm, unsigned long from, unsigned long end)
+{
+	MA_STATE(mas, &mm->mm_mt, from, from);
+	unsigned long at = end;
+
+	rcu_read_lock();
+	if (mas_find(&mas, end - 1))
+		at = max(from, mas.index);
+	rcu_read_unlock();
+	return at;
 }
 #endif

@@ -19,7 +19,7 @@ static const struct need {
 	{ "HAVE_STATIC_CALL_INLINE", CHECK_PROBLEM, "no call can be redirected" },
 	{ "DEBUG_INFO_BTF", CHECK_PROBLEM, "what the paths rely on cannot be verified" },
 	{ "DEBUG_FS", CHECK_PROBLEM, "there is nothing to switch paths with" },
-	{ "PER_VMA_LOCK", CHECK_NOTE, "no paths madvise and ksm (needs Linux 6.4)" },
+	{ "PER_VMA_LOCK", CHECK_NOTE, "no paths madvise, ksm and pagemap (needs Linux 6.4)" },
 	{ "KSM", CHECK_NOTE, "no path ksm" },
 };
 

@@ -38,7 +38,7 @@ static const struct {
 	{ "madvise", "__ia32_sys_madvise" },
 	{ "madvise", "__do_sys_process_madvise" },
 	{ "madvise", "io_madvise" },
-	{ "madvise", "walk_page_range" },
+	{ "madvise and pagemap", "walk_page_range" },
 	{ "madvise and ksm", "__walk_page_range" },
 	{ "madvise and ksm", "walk_pgd_range" },
 	{ "madvise and ksm", "walk_p4d_range" },
@@ -49,6 +49,11 @@ static const struct {
 	{ "ksm", "break_cow" },
 	{ "ksm", "folio_walk_start" },
 	{ "ksm", "walk_page_range_vma" },
+	{ "pagemap", "do_pagemap_scan" },
+	{ "pagemap", "walk_page_test" },
+	{ "pagemap", "walk_page_range_mm_unsafe" },
+	{ "pagemap", "pagemap_scan_pmd_entry" },
+	{ "pagemap", "userfaultfd_clear_vma" },
 };
 
 /* The path that uses @function, of which only @len bytes are the name. */

@@ -34,6 +34,12 @@ static const struct {
 #define X(id, meaning) { "ksm", MMOPT_PREFIX_FALLBACK #id, meaning },
 	MMOPT_KSM_FALLBACKS(X)
 #undef X
+#define X(id, meaning) { "pagemap", #id, meaning },
+	MMOPT_PAGEMAP_COUNTERS(X)
+#undef X
+#define X(id, meaning) { "pagemap", MMOPT_PREFIX_FALLBACK #id, meaning },
+	MMOPT_PAGEMAP_FALLBACKS(X)
+#undef X
 };
 
 const char *stats_meaning(const char *path, const char *key)

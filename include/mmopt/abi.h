@@ -30,7 +30,8 @@
 #define MMOPT_PATHS(X) \
 	X(mremap, "one TLB flush for many page tables moved") \
 	X(madvise, "MADV_COLD and MADV_PAGEOUT under per-VMA locks") \
-	X(ksm, "ksmd scans and merges under per-VMA locks")
+	X(ksm, "ksmd scans and merges under per-VMA locks") \
+	X(pagemap, "PAGEMAP_SCAN under per-VMA locks")
 
 /* X(identifier): the first word of the file "state" and of a status line. */
 #define MMOPT_STATES(X) \
@@ -84,6 +85,25 @@
 	X(exiting, "the process was exiting") \
 	X(vma_lock, "a gap, or a VMA that was being changed") \
 	X(nothing, "nothing to scan in a process, which stock code makes sure of")
+
+/*
+ * Of the path pagemap, a call is a walk: what PAGEMAP_SCAN does between taking
+ * mmap_lock and giving it back, once for each 512 ranges that it finds.
+ *
+ * X(identifier, meaning): further counters of it.
+ */
+#define MMOPT_PAGEMAP_COUNTERS(X) \
+	X(vmas, "large VMAs, walked under their own lock") \
+	X(batches, "times that small ones were walked under mmap_lock") \
+	X(deferred, "TLB flushes put off to the end of these") \
+	X(flushes, "TLB flushes done for those")
+
+/* X(identifier, meaning): why the path pagemap took mmap_lock. */
+#define MMOPT_PAGEMAP_FALLBACKS(X) \
+	X(exiting, "the process was exiting") \
+	X(crowded, "more walks at once than are kept track of") \
+	X(vma_lock, "a VMA that was being changed") \
+	X(hugetlb, "a VMA of huge pages from hugetlbfs")
 
 /*
  * The file "stats" holds "v: version" and then "key value" lines: the counters
