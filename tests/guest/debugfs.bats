@@ -11,7 +11,7 @@ BAD=("" "\n" " " 2 -1 00 01 10 1x x1 "1 " " 1" "1\n\n" "1\n0" onn o of offf "on 
 	true Y N "1\0" "0\0" "\0" "\01" "on\0on" 0x1 $'\377' madvise)
 
 # Files that a path has beside those of every path.
-declare -gA MORE=([mremap]="batch_bytes 644")
+declare -gA MORE=([mremap]="batch_bytes 644" [pagemap]="large_bytes 644")
 
 setup()
 {
@@ -122,6 +122,7 @@ abi()
 		assert_success
 		assert_line --index 0 "v: 1"
 		[ "$path" != mremap ] || assert_line "tunable batch_bytes 67108864 2097152 1073741824"
+		[ "$path" != pagemap ] || assert_line "tunable large_bytes 8388608 4096 1073741824"
 		if ! path_is_available "$path"; then
 			assert_line "mechanism none"
 			refute_line --regexp "^site "
@@ -131,6 +132,7 @@ abi()
 		mremap) want="entry move_page_tables" ;;
 		madvise) want="callsite do_madvise" ;;
 		ksm) want="callsite down_read" ;;
+		pagemap) want="callsite down_read_killable" ;;
 		*) fail "what does $path do?" ;;
 		esac
 		assert_line "mechanism ${want% *}"

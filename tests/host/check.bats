@@ -95,7 +95,7 @@ expect() {
 @test "a kernel without per-VMA locks or KSM only lacks the paths" {
 	tree_module
 	sed -i /PER_VMA/d "$MMOPT_ROOT/boot/config-$RELEASE"
-	expect 'config PER_VMA_LOCK' note 'madvise and ksm'
+	expect 'config PER_VMA_LOCK' note 'madvise, ksm and pagemap'
 	sed -i /CONFIG_KSM=/d "$MMOPT_ROOT/boot/config-$RELEASE"
 	expect 'config KSM' note ksm
 }

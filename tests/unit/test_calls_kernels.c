@@ -41,12 +41,21 @@ struct site {
 	{ "write_protect_page", { { "ptep_clear_flush", 1, 1 } } }, \
 	{ "break_cow", { { "down_read", 1, 1 } } }
 
+#define PAGEMAP_SITES(clear) \
+	{ "do_pagemap_scan", { { "down_read_killable", 1, 1 }, { "up_read", 1, 1 }, \
+			       { "walk_page_range", 1, 1 }, \
+			       { "__mmu_notifier_invalidate_range_start", 1, 1 }, \
+			       { "__mmu_notifier_invalidate_range_end", 1, 1 } } }, \
+	{ "pagemap_scan_pmd_entry", { { "flush_tlb_mm_range", 2, 2 } } }, \
+	{ "userfaultfd_clear_vma", { { clear, 1, 1 } } }
+
 static const struct site sites13[] = {
 	{ "__x64_sys_madvise", { { "do_madvise", 1, 1 } } },
 	{ "__ia32_sys_madvise", { { "do_madvise", 1, 1 } } },
 	{ "io_madvise", { { "do_madvise", 1, 1 } } },
 	{ "__do_sys_process_madvise", { { "do_madvise", 1, 1 } } },
 	KSM_SITES,
+	PAGEMAP_SITES("uffd_wp_range"),
 	{ 0 },
 };
 
@@ -56,6 +65,7 @@ static const struct site sites13_backports[] = {
 	{ "vector_madvise", { { "madvise_lock", 1, 2 }, { "madvise_do_behavior", 1, 1 },
 			      { "madvise_unlock", 1, 2 } } },
 	KSM_SITES,
+	PAGEMAP_SITES("change_protection"),
 	{ 0 },
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hold MIB: a process and its child hold memory of which each has written half,
- * so that they share the rest, and print a checksum of all of it on SIGUSR1.
- * SIGTERM ends one of them. For whoever saves and restores processes: nothing is
+ * so that they share the rest, and print a checksum of all of it on SIGUSR1, or
+ * write each 16th page on SIGUSR2. SIGTERM ends one of them. For whoever saves and restores processes: nothing is
  * open but what the caller gives as standard input, output and error.
  */
 #define _GNU_SOURCE
@@ -47,6 +47,7 @@ int main(int argc, char **argv)
 		die("close_range");
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
 	sigaddset(&set, SIGTERM);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	p = map_fenced(pages);
@@ -66,9 +67,15 @@ int main(int argc, char **argv)
 	}
 	printf("%s %d\n", who, getpid());
 	fflush(stdout);
-	while (!sigwait(&set, &sig) && sig == SIGUSR1) {
-		printf("%s holds %016" PRIx64 "\n", who,
-		       checksum((uint64_t *)p, pages * PAGE / sizeof(uint64_t)));
+	while (!sigwait(&set, &sig) && sig != SIGTERM) {
+		if (sig == SIGUSR2) {
+			for (size_t i = 0; i < pages; i += 16)
+				write_half(p + i * PAGE, 1, 4);
+			printf("%s wrote %zu\n", who, (pages + 15) / 16);
+		} else {
+			printf("%s holds %016" PRIx64 "\n", who,
+			       checksum((uint64_t *)p, pages * PAGE / sizeof(uint64_t)));
+		}
 		fflush(stdout);
 	}
 	return 0;
