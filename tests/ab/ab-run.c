@@ -39,7 +39,8 @@ _Static_assert(PATH_COUNT <= AB_PATHS_MAX, "AB_PATHS_MAX");
 
 /* Those of one path next to each other. */
 const struct ab_case *const ab_suites[] = {
-	ab_mremap_cases, ab_realloc_cases, ab_madvise_cases, ab_ksm_cases, NULL
+	ab_mremap_cases, ab_realloc_cases, ab_madvise_cases, ab_ksm_cases,
+	ab_pagemap_cases, NULL
 };
 
 volatile int ab_stop;
@@ -261,7 +262,7 @@ static int measure(struct ab_result *r, enum ab_mode mode, struct ab_sample *s)
 	const struct ab_case *c = r->c;
 	unsigned long long taken;
 
-	*s = (struct ab_sample){ NAN, NAN, { NAN, NAN }, NAN, NAN, 0 };
+	*s = (struct ab_sample){ NAN, NAN, NAN, { NAN, NAN }, NAN, NAN, 0 };
 	if (loaded && ab_counters_read(c->path, &before))
 		return -1;
 	if (c->run(c, mode, s))

@@ -36,6 +36,7 @@ struct ab_churned {
 struct ab_sample {
 	double value;		/* in the unit of the case */
 	double call_p99_us;	/* of the measured calls */
+	double worst_ms;	/* the longest of them */
 	struct ab_churned churn;
 	double flushes;		/* of the TLB, for one call */
 	double locks;		/* of mmap_lock by ksmd, for each page scanned */
@@ -62,6 +63,7 @@ extern const struct ab_case ab_madvise_cases[];
 extern const struct ab_case ab_mremap_cases[];
 extern const struct ab_case ab_realloc_cases[];
 extern const struct ab_case ab_ksm_cases[];
+extern const struct ab_case ab_pagemap_cases[];
 
 /* Each ends with an entry without a name. */
 extern const struct ab_case *const ab_suites[];

@@ -12,13 +12,15 @@
 
 #include "ab.h"
 
-enum figure { VALUE, CALL_P99, CHURN_P99, CHURN_PER_S, FLUSHES, LOCKS };
+enum figure { VALUE, CALL_P99, WORST, CHURN_P99, CHURN_PER_S, FLUSHES, LOCKS };
 
 static double figure(const struct ab_sample *s, enum figure f)
 {
 	switch (f) {
 	case CALL_P99:
 		return s->call_p99_us;
+	case WORST:
+		return s->worst_ms;
 	case CHURN_P99:
 		return s->churn.p99_us;
 	case CHURN_PER_S:
@@ -123,6 +125,7 @@ static void print_contended(const struct ab_result *r, size_t n)
 		print_range(r, AB_on);
 		printf("\n");
 		print_figure(r, CALL_P99, "p99 of these calls", "us");
+		print_figure(r, WORST, "worst of these calls", "ms");
 		print_figure(r, CHURN_P99, "p99 of other threads", "us");
 		print_figure(r, CHURN_PER_S, "mappings of these", "1/s");
 		print_figure(r, FLUSHES, "TLB flushes", "1/call");
@@ -201,6 +204,9 @@ static struct json_object *json_result(const struct ab_result *r)
 		json_object_object_add(o, "churn_per_s",
 				       json_modes(r, CHURN_PER_S, json_object_new_object()));
 	}
+	if (has(r, WORST))
+		json_object_object_add(o, "worst_ms",
+				       json_modes(r, WORST, json_object_new_object()));
 	if (has(r, FLUSHES))
 		json_object_object_add(o, "flushes_per_call",
 				       json_modes(r, FLUSHES, json_object_new_object()));
