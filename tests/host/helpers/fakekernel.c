@@ -2,8 +2,10 @@
 /*
  * Preloaded into mmopt by the host tests. Writes and folders made and removed
  * below $MMOPT_ROOT/sys and the system calls that load and remove modules do not
- * reach the kernel: the script $FAKE_KERNEL answers them, with an errno as its exit status. While
- * there is a file $MMOPT_ROOT/.lockdown, debugfs is closed as lockdown closes it.
+ * reach the kernel: the script $FAKE_KERNEL answers them, with an errno as its exit
+ * status. While there is a file $MMOPT_ROOT/.lockdown, debugfs is closed as lockdown
+ * closes it; while there is $MMOPT_ROOT/.live, calls are made, and counted by the
+ * script whenever statistics are read.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -50,9 +52,11 @@ static int ask(const char *what, const char *arg, const char *more)
 		execl(script, script, what, arg, more, (char *)NULL);
 		_exit(127);
 	}
-	if (waitpid(pid, &status, 0) < 0) {
+	while (waitpid(pid, &status, 0) < 0) {
 		if (errno != EINTR)
 			abort();
+		if (!strcmp(what, "read"))
+			continue;	/* not one that waits */
 		kill(pid, SIGKILL);
 		waitpid(pid, &status, 0);
 		errno = EINTR;
@@ -64,15 +68,28 @@ static int ask(const char *what, const char *arg, const char *more)
 	return errno ? -1 : 0;
 }
 
+static bool is_there(const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("MMOPT_ROOT"), name);
+	return !access(path, F_OK);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), n = strlen(end);
+
+	return len >= n && !strcmp(text + len - n, end);
+}
+
 static bool locked_down(const char *path, int flags)
 {
-	char lock[PATH_MAX];
 	struct stat st;
 
 	if (!below(path, "/sys/kernel/debug/"))
 		return false;
-	snprintf(lock, sizeof(lock), "%s/.lockdown", getenv("MMOPT_ROOT"));
-	if (access(lock, F_OK) || stat(path, &st) || S_ISDIR(st.st_mode))
+	if (!is_there(".lockdown") || stat(path, &st) || S_ISDIR(st.st_mode))
 		return false;
 	return (st.st_mode & 0222) || (flags & O_ACCMODE) != O_RDONLY;
 }
@@ -80,12 +97,16 @@ static bool locked_down(const char *path, int flags)
 static int do_open(const char *name, const char *path, int flags, mode_t mode)
 {
 	int (*real)(const char *path, int flags, ...);
+	const char *file;
 
 	real = dlsym(RTLD_NEXT, name);
 	if (locked_down(path, flags)) {
 		errno = EPERM;
 		return -1;
 	}
+	file = below(path, "/sys/kernel/debug/mmopt/");
+	if (file && ends_with(file, "/stats") && is_there(".live") && ask("read", file, ""))
+		return -1;
 	return real(path, flags, mode);
 }
 
