@@ -136,6 +136,11 @@ int cmd_complete(struct json_object *doc, int argc, char **argv)
 			value = NULL;
 			continue;
 		}
+		/* a command of the user's */
+		if (!strcmp(argv[i], "--")) {
+			json_set_bool(doc, "files", true);
+			return RC_OK;
+		}
 		value = value_after(argv[i]);
 		if (*argv[i] == '-')
 			continue;

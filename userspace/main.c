@@ -11,6 +11,26 @@ struct options opts = { .timeout_s = 60 };
 
 const struct command commands[] = {
 	{
+		.name = "ab", .args = "[OPTION...] PATH... [-- COMMAND [ARGUMENT...]]",
+		.summary = "measure what paths do for the load of this host",
+		.details = "\nSwitches the paths off and on in turns, while the load of this\n"
+			   "host, or COMMAND, runs, and compares how long calls took. See\n"
+			   "mmopt(8) for what the verdict means.\n\n"
+			   "  --seconds N         how long (60, or until COMMAND ends)\n"
+			   "  --window S          length of a window between two switches (1)\n"
+			   "  --metric COMMAND    a number of your own, asked for in each window\n"
+			   "  --lower-is-better   of that number;\n"
+			   "  --higher-is-better  without either, it is only said if it differs\n"
+			   "  --csv FILE          every window\n"
+			   "  --plot FILE         a picture, .svg or .png; needs gnuplot\n"
+			   "  --html FILE         result and picture in one page; needs gnuplot\n"
+			   "  --seed N            the same order of windows as in the run with that seed\n"
+			   "  --aa                a check of itself: the paths stay off\n"
+			   "  --timeout SECONDS   how long to wait for calls under way in the end (60)\n"
+			   "\nHowever it ends, the paths are left as they were found.\n",
+		.options = OPT_AB | OPT_TIMEOUT, .operands = OPERANDS_PATHS, .max_args = INT_MAX,
+		.run = cmd_ab, .print = print_ab,
+	}, {
 		.name = "load", .args = "[--allow-untested] [NAME=VALUE...]",
 		.summary = "load the module, with every path off",
 		.details = "\n"
@@ -111,6 +131,16 @@ const struct option_info options[] = {
 	{ "timeout", OPT_TIMEOUT, "SECONDS" },
 	{ "prometheus", OPT_PROMETHEUS, NULL },
 	{ "output", OPT_OUTPUT, "FILE" },
+	{ "seconds", OPT_AB, "N" },
+	{ "window", OPT_AB, "S" },
+	{ "metric", OPT_AB, "COMMAND" },
+	{ "lower-is-better", OPT_AB, NULL },
+	{ "higher-is-better", OPT_AB, NULL },
+	{ "csv", OPT_AB, "FILE" },
+	{ "plot", OPT_AB, "FILE" },
+	{ "html", OPT_AB, "FILE" },
+	{ "seed", OPT_AB, "N" },
+	{ "aa", OPT_AB, NULL },
 };
 
 const size_t options_count = ARRAY_SIZE(options);
@@ -186,10 +216,12 @@ struct request {
 	int used;	/* OPT_* */
 };
 
-static int parse_options(struct request *req, int argc, char **argv)
+/* Leaves the words that are no options in @argv, and their number in @argc. */
+static int parse_options(struct request *req, int *argc, char **argv)
 {
+	enum { WORD = 1 };
 	struct option longs[ARRAY_SIZE(options) + 1] = { 0 };
-	int c, rc = RC_OK;
+	int c, which, words = 0, rc = RC_OK;
 
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++)
 		longs[i] = (struct option){
@@ -197,10 +229,14 @@ static int parse_options(struct request *req, int argc, char **argv)
 			.has_arg = options[i].value ? required_argument : no_argument,
 		};
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":jphV", longs, NULL)) != -1) {
+	/* With '-', each word is told where it stands, and what follows "--" is left. */
+	while ((c = getopt_long(*argc, argv, "-:jphV", longs, &which)) != -1) {
 		if (c >= OPT_ALLOW_UNTESTED)
 			req->used |= c;
 		switch (c) {
+		case WORD:
+			argv[words++] = optarg;
+			break;
 		case 'p':
 			opts.pretty = true;
 			opts.json = true;
@@ -226,12 +262,19 @@ static int parse_options(struct request *req, int argc, char **argv)
 		case OPT_TIMEOUT:
 			rc = rc_first(rc, parse_timeout(optarg));
 			break;
+		case OPT_AB:
+			rc = rc_first(rc, ab_option(longs[which].name, optarg));
+			break;
 		default:
 			rc = fail(RC_USAGE, 0, argv[optind - 1], c == ':' ?
 				  "the option needs a value" : "unknown or ambiguous option");
 			fail_info("see 'mmopt help'");
 		}
 	}
+	opts.after_dashes = *argc > optind ? *argc - optind : 0;
+	memmove(argv + words, argv + optind, (size_t)opts.after_dashes * sizeof(*argv));
+	*argc = words + opts.after_dashes;
+	argv[*argc] = NULL;
 	return rc;
 }
 
@@ -279,10 +322,8 @@ int main(int argc, char **argv)
 	struct request req = { 0 };
 	int rc;
 
-	rc = parse_options(&req, argc, argv);
+	rc = parse_options(&req, &argc, argv);
 	rc = rc_first(rc, file_init());
-	argc -= optind;
-	argv += optind;
 	if (!rc) {
 		cmd = choose(&req, &argc, &argv);
 		rc = cmd ? RC_OK : RC_USAGE;

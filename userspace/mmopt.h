@@ -36,6 +36,7 @@ struct options {
 	bool prometheus;
 	unsigned int timeout_s;
 	const char *output;
+	int after_dashes;	/* how many of the arguments follow "--" */
 };
 
 /* Options that only some verbs take; no letter, so that each can stand for itself. */
@@ -43,6 +44,7 @@ struct options {
 #define OPT_TIMEOUT		0x200
 #define OPT_PROMETHEUS		0x400
 #define OPT_OUTPUT		0x800
+#define OPT_AB			0x1000	/* any of those that ab alone takes */
 
 struct option_info {
 	const char *name;
@@ -106,8 +108,10 @@ int out_finish(const struct command *cmd, int rc);
 struct json_object *json_new_str(const char *text);
 void json_set(struct json_object *obj, const char *key, const char *fmt, ...) __printf(3, 4);
 void json_set_bool(struct json_object *obj, const char *key, bool value);
+void json_set_double(struct json_object *obj, const char *key, double value);
 void json_set_u64(struct json_object *obj, const char *key, __u64 value);
 const char *json_str(struct json_object *obj, const char *key);
+double json_double(struct json_object *obj, const char *key);
 __u64 json_u64(struct json_object *obj, const char *key);
 bool json_flag(struct json_object *obj, const char *key);
 struct json_object *json_array(struct json_object *obj, const char *key);
@@ -215,6 +219,7 @@ int path_state(struct path *path);
 
 int path_switch(const struct path_list *all, struct path *path, bool on, const char **via);
 bool path_is(const struct path *path, const char *state);
+bool path_held_back(const struct path *path);
 bool path_observed(const struct path *path);
 int path_observe(struct path *path, bool on);
 
@@ -265,7 +270,11 @@ void check_kernel(void);
 void check_policy(void);
 void check_rivals(void);
 
+/* ab_options.c */
+int ab_option(const char *name, const char *value);
+
 /* The verbs. */
+int cmd_ab(struct json_object *doc, int argc, char **argv);
 int cmd_load(struct json_object *doc, int argc, char **argv);
 int cmd_unload(struct json_object *doc, int argc, char **argv);
 int cmd_status(struct json_object *doc, int argc, char **argv);
@@ -281,6 +290,7 @@ int cmd_complete(struct json_object *doc, int argc, char **argv);
 int cmd_help(struct json_object *doc, int argc, char **argv);
 int cmd_version(struct json_object *doc, int argc, char **argv);
 
+void print_ab(struct json_object *doc);
 void print_load(struct json_object *doc);
 void print_unload(struct json_object *doc);
 void print_status(struct json_object *doc);

@@ -4,6 +4,7 @@
  * text on stdout and stderr, or as one JSON object on stdout.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,16 @@ void json_set_u64(struct json_object *obj, const char *key, __u64 value)
 	json_object_object_add(obj, key, json_object_new_uint64(value));
 }
 
+/* As many digits as mean something. JSON has no word for what is no number. */
+void json_set_double(struct json_object *obj, const char *key, double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.6g", value);
+	json_object_object_add(obj, key, isfinite(value) ?
+			       json_object_new_double_s(value, text) : NULL);
+}
+
 /* The empty string if there is no such member. */
 const char *json_str(struct json_object *obj, const char *key)
 {
@@ -77,6 +88,11 @@ const char *json_str(struct json_object *obj, const char *key)
 	if (!json_object_object_get_ex(obj, key, &value))
 		return "";
 	return json_object_get_string(value);
+}
+
+double json_double(struct json_object *obj, const char *key)
+{
+	return json_object_get_double(json_object_object_get(obj, key));
 }
 
 __u64 json_u64(struct json_object *obj, const char *key)

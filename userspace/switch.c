@@ -48,7 +48,7 @@ static int denied(const struct path *path, int err, bool locked)
 }
 
 /* The module, not lockdown, says EPERM on a kernel that nobody has tested. */
-static bool held_back(const struct path *path)
+bool path_held_back(const struct path *path)
 {
 	char allowed[8];
 
@@ -138,7 +138,7 @@ int path_switch(const struct path_list *all, struct path *path, bool on, const c
 	*via = "debugfs";
 	timer_start(opts.timeout_s);
 	ret = file_write(on ? "1" : "0", "%s/%s/" MMOPT_FILE_ENABLED, control_dir(), path->name);
-	if (ret == -EPERM && !held_back(path)) {
+	if (ret == -EPERM && !path_held_back(path)) {
 		locked = true;
 		*via = "parameter";
 		ret = write_parameter(all, path, on);

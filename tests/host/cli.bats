@@ -3,7 +3,7 @@
 
 load helpers/mmopt
 
-VERBS='check disable enable explain export help load stats status trace unload version watch'
+VERBS='ab check disable enable explain export help load stats status trace unload version watch'
 
 verbs() {
 	mmopt -j help | jq -r '.commands[].command' | sort | xargs
@@ -187,7 +187,7 @@ verbs() {
 }
 
 @test "the man page has exactly the verbs, options and exit codes" {
-	local option help
+	local option help verb
 
 	# A section of the page; in it, what is explained stands before an indentation.
 	section() {
@@ -209,12 +209,16 @@ verbs() {
 	for option in $(jq -r '.. | .option? // empty' <<<"$help"); do
 		grep -q -e "$option" "$MMOPT_MAN" || fail "no $option"
 	done
-	# and each verb with the very arguments of the table, options among them
+	# and each verb with the very arguments of the table, options among them, or in its help
 	run explained COMMANDS
 	assert_output "$(jq -r '.commands[] | .command + " " + .args' <<<"$help" | sed 's/ $//' | sort)"
 	run jq -r '.commands[] | .args as $args | .options[] | select(.option as $option |
-		$args | contains($option) | not) | .option' <<<"$help"
+		$args | contains($option) or contains("[OPTION...]") | not) | .option' <<<"$help"
 	assert_output ''
+	while read -r verb option; do
+		mmopt help "$verb" | grep -q -e "^  $option " || fail "help $verb: no $option"
+	done < <(jq -r '.commands[] | select(.args | contains("[OPTION...]")) |
+		.command as $verb | .options[] | $verb + " " + .option' <<<"$help")
 	for option in NAME SYNOPSIS OVERHEAD CAVEATS EXAMPLES FILES; do
 		[ "$(section "$option" | wc -l)" -gt 3 ] || fail "no section $option"
 	done

@@ -97,6 +97,8 @@ offers() {
 		mkdir files && cd files && touch mmopt.prom mmopt.text
 		run by_fish mmopt export --output mmopt.p
 		assert_output mmopt.prom
+		run by_fish mmopt ab madvise -- mmopt.p
+		assert_output mmopt.prom
 	)
 	offers 'mmopt nosuch ""'
 	offers 'mmopt st ""'
@@ -115,6 +117,7 @@ offers() {
 	tree_path zeta off
 	offers 'mmopt enable ""' all madvise zeta
 	offers 'mmopt disable madvise ""' zeta
+	offers 'mmopt ab --seconds 5 madvise ""' zeta
 	offers 'mmopt stats ""' madvise zeta
 	run_mmopt -- __complete stats z
 	assert_output $'zeta\t'
