@@ -58,6 +58,9 @@ struct mmopt_tunable {
 	unsigned long max;
 };
 
+/* For the lists of tunables in the ABI: each is a variable of that name. */
+#define MMOPT_TUNABLE(id, min, max, what)	{ #id, &id, min, max },
+
 /**
  * struct mmopt_path - a path and its state
  * @name:      as in the ABI

@@ -95,6 +95,7 @@ static void offer_operands(const struct command *cmd, int given, char **operands
 		offer("all", "every path");
 	switch (cmd->operands) {
 	case OPERANDS_NONE:
+	case OPERANDS_FILE:
 		break;
 	case OPERANDS_PATHS_OR_ALL:
 	case OPERANDS_PATHS:
@@ -156,6 +157,8 @@ int cmd_complete(struct json_object *doc, int argc, char **argv)
 		json_set_bool(doc, "files", !strcmp(value, "FILE"));
 	else if (*current == '-')
 		offer_options(cmd);
+	else if (cmd && cmd->operands == OPERANDS_FILE && !given)
+		json_set_bool(doc, "files", true);
 	else if (cmd)
 		offer_operands(cmd, given, operands);
 	else

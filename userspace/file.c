@@ -125,6 +125,12 @@ char *file_slurp(const char *fmt, ...)
 	return slurp(path);
 }
 
+/* A file that the user has named, and not one of the host's. */
+char *file_slurp_named(const char *name)
+{
+	return slurp(name);
+}
+
 /* The first line, cut to @size. Returns 0 or a negative errno. */
 int file_line(char *buf, size_t size, const char *fmt, ...)
 {

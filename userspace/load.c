@@ -111,7 +111,8 @@ static int load_failed(int err)
 	return rc;
 }
 
-static int insert(int argc, char **argv)
+/* With parameters; the module must not be loaded. */
+int load_module(int argc, char **argv)
 {
 	struct module_info info;
 	char params[1024];
@@ -142,7 +143,7 @@ int cmd_load(struct json_object *doc, int argc, char **argv)
 	int rc;
 
 	if (!already) {
-		rc = insert(argc, argv);
+		rc = load_module(argc, argv);
 		if (rc)
 			return rc;
 	} else if (argc || opts.allow_untested) {

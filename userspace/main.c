@@ -64,6 +64,14 @@ const struct command commands[] = {
 		.options = OPT_TIMEOUT, .operands = OPERANDS_PATHS_OR_ALL, .max_args = INT_MAX,
 		.run = cmd_disable, .print = print_toggle,
 	}, {
+		.name = "apply", .args = "[--check] [--timeout SECONDS] [FILE]",
+		.summary = "make the paths as a configuration file says",
+		.details = "\n  FILE               instead of /etc/mmopt.conf\n"
+			   "  --check            only tell whether the file is right\n"
+			   "  --timeout SECONDS  how long to wait for calls under way (60)\n",
+		.options = OPT_CHECK | OPT_TIMEOUT, .operands = OPERANDS_FILE, .max_args = 1,
+		.run = cmd_apply, .print = print_apply,
+	}, {
 		.name = "stats", .args = "[PATH...]",
 		.summary = "show what the paths have counted and timed",
 		.details = "\nHalf of the calls took less than 'p50 below'.\n",
@@ -131,6 +139,7 @@ const struct option_info options[] = {
 	{ "timeout", OPT_TIMEOUT, "SECONDS" },
 	{ "prometheus", OPT_PROMETHEUS, NULL },
 	{ "output", OPT_OUTPUT, "FILE" },
+	{ "check", OPT_CHECK, NULL },
 	{ "seconds", OPT_AB, "N" },
 	{ "window", OPT_AB, "S" },
 	{ "metric", OPT_AB, "COMMAND" },
@@ -258,6 +267,9 @@ static int parse_options(struct request *req, int *argc, char **argv)
 			break;
 		case OPT_OUTPUT:
 			opts.output = optarg;
+			break;
+		case OPT_CHECK:
+			opts.check = true;
 			break;
 		case OPT_TIMEOUT:
 			rc = rc_first(rc, parse_timeout(optarg));

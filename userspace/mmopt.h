@@ -12,10 +12,7 @@
 
 #include <mmopt/abi.h>
 
-#define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
-#define __printf(fmt, args) \
-	__attribute__((format \
-		       (printf, fmt, args)))
+#include "compiler.h"
 
 #define MODULE			"mmopt"
 
@@ -34,6 +31,7 @@ struct options {
 	bool pretty;
 	bool allow_untested;
 	bool prometheus;
+	bool check;
 	unsigned int timeout_s;
 	const char *output;
 	int after_dashes;	/* how many of the arguments follow "--" */
@@ -44,7 +42,8 @@ struct options {
 #define OPT_TIMEOUT		0x200
 #define OPT_PROMETHEUS		0x400
 #define OPT_OUTPUT		0x800
-#define OPT_AB			0x1000	/* any of those that ab alone takes */
+#define OPT_CHECK		0x1000
+#define OPT_AB			0x2000	/* any of those that ab alone takes */
 
 struct option_info {
 	const char *name;
@@ -59,6 +58,7 @@ enum operands {
 	OPERANDS_PATHS_OR_ALL,
 	OPERANDS_COMMAND,
 	OPERANDS_PARAMETERS,
+	OPERANDS_FILE,
 };
 
 /*
@@ -121,6 +121,7 @@ int file_init(void);
 char *file_path(char *buf, const char *fmt, ...) __printf(2, 3);
 bool file_exists(const char *fmt, ...) __printf(1, 2);
 char *file_slurp(const char *fmt, ...) __printf(1, 2);
+char *file_slurp_named(const char *name);
 int file_line(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
 int file_replace(const char *name, const char *text);
 int file_write(const char *text, const char *fmt, ...) __printf(2, 3);
@@ -223,6 +224,13 @@ bool path_held_back(const struct path *path);
 bool path_observed(const struct path *path);
 int path_observe(struct path *path, bool on);
 
+/* toggle.c */
+void toggle_result(struct json_object *results, const struct path *path,
+		   const char *result, const char *via);
+
+/* load.c */
+int load_module(int argc, char **argv);
+
 /* tasks.c: who is inside of the module */
 void tasks_inside(struct json_object *tasks);
 void tasks_name(char *buf, size_t size, struct json_object *tasks);
@@ -280,6 +288,7 @@ int cmd_unload(struct json_object *doc, int argc, char **argv);
 int cmd_status(struct json_object *doc, int argc, char **argv);
 int cmd_enable(struct json_object *doc, int argc, char **argv);
 int cmd_disable(struct json_object *doc, int argc, char **argv);
+int cmd_apply(struct json_object *doc, int argc, char **argv);
 int cmd_watch(struct json_object *doc, int argc, char **argv);
 int cmd_trace(struct json_object *doc, int argc, char **argv);
 int cmd_explain(struct json_object *doc, int argc, char **argv);
@@ -295,6 +304,7 @@ void print_load(struct json_object *doc);
 void print_unload(struct json_object *doc);
 void print_status(struct json_object *doc);
 void print_toggle(struct json_object *doc);
+void print_apply(struct json_object *doc);
 void print_watch(struct json_object *interval);
 void print_trace(struct json_object *event);
 void print_explain(struct json_object *doc);

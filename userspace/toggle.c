@@ -4,8 +4,8 @@
 
 #include "mmopt.h"
 
-static void add_result(struct json_object *results, const struct path *path,
-		       const char *result, const char *via)
+void toggle_result(struct json_object *results, const struct path *path,
+		   const char *result, const char *via)
 {
 	struct json_object *entry = json_object_new_object();
 
@@ -40,11 +40,11 @@ static int switch_all(struct json_object *results, struct path_list *list, bool 
 		if (!all && !named(path->name, argc, argv))
 			continue;
 		if (path_is(path, "unavailable") && (all || !on)) {
-			add_result(results, path, "skipped", NULL);
+			toggle_result(results, path, "skipped", NULL);
 			continue;
 		}
 		one = path_switch(list, path, on, &via);
-		add_result(results, path, one ? "failed" : on ? "on" : "off", via);
+		toggle_result(results, path, one ? "failed" : on ? "on" : "off", via);
 		rc = one == RC_DENIED ? one : rc_first(rc, one);
 		done++;
 	}
@@ -96,13 +96,13 @@ void print_toggle(struct json_object *doc)
 
 	for (i = 0; i < n; i++) {
 		struct json_object *path = json_object_array_get_idx(paths, i);
-		const char *result = json_str(path, "result");
+		const char *result = json_str(path, "result"), *reason = json_str(path, "reason");
 
 		if (!strcmp(result, "failed"))
 			continue;	/* the error says more */
 		printf("%s: %s", json_str(path, "path"), result);
-		if (!strcmp(result, "skipped"))
-			printf(", %s: %s", json_str(path, "state"), json_str(path, "reason"));
+		if (!strcmp(result, "skipped") || !strcmp(result, "unchanged"))
+			printf(", %s%s%s", json_str(path, "state"), *reason ? ": " : "", reason);
 		if (!strcmp(json_str(path, "via"), "parameter"))
 			printf(" (through the module parameter, as lockdown closes debugfs)");
 		putchar('\n');

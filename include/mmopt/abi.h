@@ -55,6 +55,10 @@
 #define MMOPT_MREMAP_COUNTERS(X) \
 	X(flushes, "TLB flushes done for batches")
 
+/* X(identifier, least, greatest, meaning): numbers of the path mremap that can be set. */
+#define MMOPT_MREMAP_TUNABLES(X) \
+	X(batch_bytes, 2097152, 1073741824, "how much of a move is one batch")
+
 /* X(identifier, meaning): why the path mremap left a call to stock code. */
 #define MMOPT_MREMAP_FALLBACKS(X) \
 	X(special, "a hugetlb, PFNMAP or MIXEDMAP mapping") \

@@ -111,7 +111,7 @@ static DEFINE_STATIC_KEY_FALSE(fast);
 static unsigned long batch_bytes = SZ_64M;
 
 static const struct mmopt_tunable tunables[] = {
-	{ "batch_bytes", &batch_bytes, PMD_SIZE, SZ_1G },
+	MMOPT_MREMAP_TUNABLES(MMOPT_TUNABLE)
 	{ }
 };
 

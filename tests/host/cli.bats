@@ -3,7 +3,7 @@
 
 load helpers/mmopt
 
-VERBS='ab check disable enable explain export help load stats status trace unload version watch'
+VERBS='ab apply check disable enable explain export help load stats status trace unload version watch'
 
 verbs() {
 	mmopt -j help | jq -r '.commands[].command' | sort | xargs
@@ -226,15 +226,41 @@ verbs() {
 	assert_output '0 1 2 3 4'
 }
 
-@test "install and uninstall put and take the same files" {
-	local dest=$BATS_TEST_TMPDIR/dest out
+# make_in DEST TARGET: installs below a folder, or takes away from there.
+make_in() {
+	make -s -C "$BATS_TEST_DIRNAME/../../userspace" O="$(dirname "$MMOPT")" SANITIZE=1 \
+		DESTDIR="$1" PREFIX=/usr "$2"
+}
 
-	out=$(dirname "$MMOPT")
-	make -s -C "$BATS_TEST_DIRNAME/../../userspace" O="$out" SANITIZE=1 DESTDIR="$dest" PREFIX=/usr install
-	[ -x "$dest/usr/sbin/mmopt" ]
+@test "install and uninstall put and take the same files" {
+	local dest=$BATS_TEST_TMPDIR/dest
+
+	make_in "$dest" install
 	run find "$dest" -type f -printf '%P\n'
-	assert_equal "${#lines[@]}" 5
-	make -s -C "$BATS_TEST_DIRNAME/../../userspace" O="$out" DESTDIR="$dest" PREFIX=/usr uninstall
+	assert_equal "$(sort <<<"$output")" "etc/mmopt.conf
+usr/lib/systemd/system/mmopt.service
+usr/sbin/mmopt
+usr/share/bash-completion/completions/mmopt
+usr/share/doc/mmopt/modprobe.conf
+usr/share/fish/vendor_completions.d/mmopt.fish
+usr/share/man/man5/mmopt.conf.5
+usr/share/man/man8/mmopt.8
+usr/share/zsh/site-functions/_mmopt"
+	[ -x "$dest/usr/sbin/mmopt" ]
+	make_in "$dest" uninstall
 	run find "$dest" -type f
 	assert_output ''
+}
+
+@test "a configuration that somebody wrote is neither overwritten nor removed" {
+	local dest=$BATS_TEST_TMPDIR/dest
+
+	mkdir -p "$dest/etc"
+	echo 'enable = madvise' >"$dest/etc/mmopt.conf"
+	make_in "$dest" install
+	run cat "$dest/etc/mmopt.conf"
+	assert_output 'enable = madvise'
+	make_in "$dest" uninstall
+	run find "$dest" -type f -printf '%P\n'
+	assert_output etc/mmopt.conf
 }

@@ -97,6 +97,8 @@ offers() {
 		mkdir files && cd files && touch mmopt.prom mmopt.text
 		run by_fish mmopt export --output mmopt.p
 		assert_output mmopt.prom
+		run by_fish mmopt apply mmopt.p
+		assert_output mmopt.prom
 		run by_fish mmopt ab madvise -- mmopt.p
 		assert_output mmopt.prom
 	)

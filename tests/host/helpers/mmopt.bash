@@ -63,12 +63,12 @@ refute_stderr() {
 	[ -z "$stderr" ] || fail "unexpected on stderr: $stderr"
 }
 
-# Every error has the form "mmopt: where: what[: errno]; what to do".
+# Every error has the form "mmopt: where[:line]: what[: errno]; what to do".
 assert_message_form() {
 	local line
 
 	while IFS= read -r line; do
-		[[ $line =~ ^mmopt:\ [^:]+:\ .+\;\ .+ ]] || fail "not the form of a message: $line"
+		[[ $line =~ ^mmopt:\ [^:]+(:[0-9]+)?:\ .+\;\ .+ ]] || fail "not the form of a message: $line"
 	done <<<"$stderr"
 }
 
