@@ -13,11 +13,10 @@
 
 #include "ab.h"
 
-static int unfit(const struct path *path, int err, const char *hint)
+static int unfit(int rc, const struct path *path, int err, const char *hint)
 {
-	int rc = fail(RC_FAILED, err, path->name, "is %s%s%s", path->state,
-		      *path->reason ? ": " : "", path->reason);
-
+	fail(rc, err, path->name, "is %s%s%s", path->state, *path->reason ? ": " : "",
+	     path->reason);
 	fail_info("%s", hint);
 	return rc;
 }
@@ -28,11 +27,13 @@ static int check_path(const struct path *path)
 	int rc;
 
 	if (path_is(path, "unavailable"))
-		return unfit(path, EOPNOTSUPP, "this path does not fit this kernel");
+		return unfit(RC_UNAVAILABLE, path, EOPNOTSUPP, "this path does not fit this kernel");
 	if (path_is(path, "tripped"))
-		return unfit(path, EIO, "'mmopt disable' acknowledges that; see dmesg first");
+		return unfit(RC_FAILED, path, EIO,
+			     "'mmopt disable' acknowledges that; see dmesg first");
 	if (!path_is(path, "on") && !path_is(path, "off"))
-		return unfit(path, EBUSY, "'mmopt disable' waits for the calls under way");
+		return unfit(RC_STALLED, path, EBUSY,
+			     "'mmopt disable' waits for the calls under way");
 	if (path_held_back(path)) {
 		rc = fail(RC_FAILED, EPERM, path->name, "cannot be enabled for it");
 		fail_info("this kernel is untested: write 1 to " PARAM_UNTESTED " to try it");
@@ -47,7 +48,7 @@ static int check_lockdown(void)
 
 	if (!host_locked_down())
 		return RC_OK;
-	rc = fail(RC_DENIED, EPERM, "ab", "stock calls cannot be timed, lockdown is %s",
+	rc = fail(RC_LOCKDOWN, EPERM, "ab", "stock calls cannot be timed, lockdown is %s",
 		  host_lockdown());
 	fail_info("compare 'mmopt stats' of before and after 'mmopt enable' instead");
 	return rc;

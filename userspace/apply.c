@@ -113,7 +113,7 @@ static int set_tunable(struct json_object *results, const struct conf_tunable *t
 	if (!ret)
 		return RC_OK;
 
-	rc = fail(ret == -EACCES || ret == -EPERM ? RC_DENIED : RC_FAILED, -ret, name,
+	rc = fail(ret == -EACCES ? RC_DENIED : ret == -EPERM ? RC_LOCKDOWN : RC_FAILED, -ret, name,
 		  "cannot be set to %llu", value);
 	if (ret == -EPERM)
 		fail_info("lockdown closes debugfs: leave it out of the file to use the path as it is");

@@ -10,7 +10,9 @@ static const char footer[] =
 	"  -p, --pretty    the same, indented\n"
 	"  -h, --help      this text\n"
 	"  -V, --version   the same as the command version\n\n"
-	"exit status: 0 ok, 1 failed, 2 usage, 3 not loaded, 4 no permission or lockdown\n";
+	"exit status: 0 ok, 1 failed, 2 usage, 3 not loaded, 4 no permission, 5 lockdown,\n"
+	"  6 signature rejected, 7 not built for this kernel, 8 no debugfs,\n"
+	"  9 path unavailable, 10 owned by another patcher, 11 calls still under way\n";
 
 /* Those that this verb alone takes, or without one those that all do. */
 static void add_options(struct json_object *obj, const struct command *cmd)

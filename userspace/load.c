@@ -64,12 +64,15 @@ static int check_params(const struct module_info *info, int argc, char **argv)
 
 static int not_permitted(void)
 {
-	int rc = fail(RC_DENIED, EPERM, "load", "the kernel does not take the module");
+	bool locked = !geteuid() && host_locked_down();
+	int rc = fail(locked ? RC_LOCKDOWN : RC_DENIED, EPERM, "load",
+		      "the kernel does not take the module%s%s",
+		      locked ? ", lockdown is " : "", locked ? host_lockdown() : "");
 	char disabled[8];
 
 	if (geteuid())
 		fail_info("run mmopt as root");
-	else if (host_locked_down())
+	else if (locked)
 		module_key_advice(fail_info);
 	else if (!file_line(disabled, sizeof(disabled), "/proc/sys/kernel/modules_disabled") &&
 		 disabled[0] == '1')
@@ -92,12 +95,12 @@ static int load_failed(int err)
 	case ENOKEY:
 	case EBADMSG:
 	case ENOPKG:
-		rc = fail(RC_DENIED, err, "load", "the kernel rejects the module's signature");
+		rc = fail(RC_KEY, err, "load", "the kernel rejects the module's signature");
 		module_key_advice(fail_info);
 		return rc;
 	case ENOEXEC:
 	case ENOENT:
-		rc = fail(RC_FAILED, err, "load",
+		rc = fail(RC_NOT_BUILT, err, "load",
 			  "the module was not built for kernel %s, or is damaged", release);
 		fail_info(REBUILD, MMOPT_VERSION, release);
 		return rc;
@@ -128,7 +131,7 @@ int load_module(int argc, char **argv)
 	if (rc)
 		return rc;
 	if (ret) {
-		rc = fail(RC_FAILED, -ret, "load", "there is no module to load");
+		rc = fail(RC_NOT_BUILT, -ret, "load", "there is no module to load");
 		module_fit(fail_info);
 		return rc;
 	}

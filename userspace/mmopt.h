@@ -16,13 +16,20 @@
 
 #define MODULE			"mmopt"
 
-/* Exit codes, part of the interface. */
+/* Exit codes, part of the interface: see docs/errors.md. */
 enum rc {
 	RC_OK,
-	RC_FAILED,
+	RC_FAILED,		/* none of those below */
 	RC_USAGE,
 	RC_NOT_LOADED,
-	RC_DENIED,
+	RC_DENIED,		/* not root */
+	RC_LOCKDOWN,
+	RC_KEY,			/* the module's signature is rejected */
+	RC_NOT_BUILT,		/* for this kernel */
+	RC_NO_DEBUGFS,
+	RC_UNAVAILABLE,		/* the path */
+	RC_OWNED,		/* by another livepatch or probe */
+	RC_STALLED,		/* calls are still under way */
 };
 
 /* main.c */

@@ -72,7 +72,7 @@ int control_open(void)
 	case CONTROL_NOT_LOADED:
 		return not_loaded();
 	case CONTROL_NO_DEBUGFS:
-		rc = fail(RC_FAILED, 0, "debugfs", "not mounted, though the module is loaded");
+		rc = fail(RC_NO_DEBUGFS, 0, "debugfs", "not mounted, though the module is loaded");
 		fail_info("run 'mount -t debugfs none /sys/kernel/debug' as root");
 		return rc;
 	case CONTROL_DENIED:

@@ -39,7 +39,7 @@ static int denied(const struct path *path, int err, bool locked)
 		fail_info("run mmopt as root");
 		return rc;
 	}
-	rc = fail(RC_DENIED, err, path->name,
+	rc = fail(RC_LOCKDOWN, err, path->name,
 		  "cannot be switched: neither debugfs nor the module parameter can be written%s%s",
 		  *host_lockdown() ? ", lockdown is " : "", host_lockdown());
 	fail_info("set the paths at load: 'options mmopt enable=%s' in /etc/modprobe.d",
@@ -68,9 +68,9 @@ static int still_draining(const struct path *path)
 	tasks_inside(tasks);
 	tasks_name(names, sizeof(names), tasks);
 	if (interrupted)
-		rc = fail(RC_FAILED, EINTR, path->name, "calls are still under way, in %s", names);
+		rc = fail(RC_STALLED, EINTR, path->name, "calls are still under way, in %s", names);
 	else
-		rc = fail(RC_FAILED, ETIMEDOUT, path->name,
+		rc = fail(RC_STALLED, ETIMEDOUT, path->name,
 			  "calls are still under way after %u s, in %s", opts.timeout_s, names);
 	fail_info("new calls run stock code already; 'mmopt disable %s' waits again", path->name);
 	return rc;
@@ -84,7 +84,8 @@ static int refused(struct path *path, bool on, int err)
 		path->reason[0] = '\0';
 	if (err == EINTR && !on && path_is(path, "draining"))
 		return still_draining(path);
-	rc = fail(RC_FAILED, err, path->name, "cannot %s%s%s", on ? "enable" : "disable",
+	rc = fail(err == EOPNOTSUPP ? RC_UNAVAILABLE : err == EBUSY ? RC_OWNED : RC_FAILED,
+		  err, path->name, "cannot %s%s%s", on ? "enable" : "disable",
 		  *path->reason ? ", " : "", path->reason);
 	switch (err) {
 	case EOPNOTSUPP:
@@ -170,8 +171,8 @@ int path_observe(struct path *path, bool on)
 		return RC_OK;
 	if (ret == -EINTR && !on)
 		return still_draining(path);
-	rc = fail(ret == -EACCES || ret == -EPERM ? RC_DENIED : RC_FAILED, -ret, path->name,
-		  "cannot %s observing it", on ? "start" : "stop");
+	rc = fail(ret == -EACCES ? RC_DENIED : ret == -EPERM ? RC_LOCKDOWN : RC_FAILED, -ret,
+		  path->name, "cannot %s observing it", on ? "start" : "stop");
 	fail_info("run mmopt as root, and see the kernel log (dmesg)");
 	return rc;
 }

@@ -26,13 +26,19 @@ static bool named(const char *name, int argc, char **argv)
 	return false;
 }
 
+/* What is closed for one path is closed for all. */
+static bool denied(int rc)
+{
+	return rc == RC_DENIED || rc == RC_LOCKDOWN;
+}
+
 static int switch_all(struct json_object *results, struct path_list *list, bool on,
 		      bool all, int argc, char **argv)
 {
 	unsigned int done = 0;
 	int rc = RC_OK;
 
-	for (size_t i = 0; i < list->n && rc != RC_DENIED && !interrupted; i++) {
+	for (size_t i = 0; i < list->n && !denied(rc) && !interrupted; i++) {
 		struct path *path = &list->v[i];
 		const char *via = NULL;
 		int one;
@@ -45,11 +51,11 @@ static int switch_all(struct json_object *results, struct path_list *list, bool 
 		}
 		one = path_switch(list, path, on, &via);
 		toggle_result(results, path, one ? "failed" : on ? "on" : "off", via);
-		rc = one == RC_DENIED ? one : rc_first(rc, one);
+		rc = denied(one) ? one : rc_first(rc, one);
 		done++;
 	}
 	if (all && on && !done && !rc) {
-		rc = fail(RC_FAILED, 0, "enable", "no path is available on this kernel");
+		rc = fail(RC_UNAVAILABLE, 0, "enable", "no path is available on this kernel");
 		fail_info("'mmopt status' tells why");
 	}
 	return rc;

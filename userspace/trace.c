@@ -26,9 +26,11 @@ static const char *const options_wanted[][2] = {
 static int refused(int err, const char *what)
 {
 	bool no_right = err == EACCES || err == EPERM;
-	int rc = fail(no_right ? RC_DENIED : RC_FAILED, err, "tracefs", "%s", what);
+	bool locked = no_right && host_locked_down();
+	int rc = fail(locked ? RC_LOCKDOWN : no_right ? RC_DENIED : RC_FAILED, err, "tracefs",
+		      "%s", what);
 
-	if (no_right && host_locked_down())
+	if (locked)
 		fail_info("lockdown is %s and forbids tracing: 'mmopt stats' still counts",
 			  host_lockdown());
 	else if (no_right)

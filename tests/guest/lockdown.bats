@@ -77,7 +77,7 @@ teardown()
 	assert_success
 	refute mmopt_is_loaded
 	run mmopt load
-	assert_failure 4
+	assert_failure 5
 	assert_output --partial mok.pub
 	refute mmopt_is_loaded
 }

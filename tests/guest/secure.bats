@@ -20,7 +20,7 @@ teardown()
 @test "load says which key to enrol, and how" {
 	assert_equal "$(</sys/module/module/parameters/sig_enforce)" Y
 	run mmopt load
-	assert_failure 4
+	assert_failure 6
 	assert_output --partial /var/lib/dkms/mok.pub
 	assert_output --partial "mokutil --import"
 	refute mmopt_is_loaded

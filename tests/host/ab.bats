@@ -260,7 +260,7 @@ cut_short() {
 		}
 	END
 	run_mmopt ab --timeout 1 --seconds 2 "${SHORT[@]}" madvise
-	assert_failure 1
+	assert_failure 11
 	assert_stderr 'mmopt: madvise: calls are still under way after 1 s, in redis (200)'
 }
 
@@ -314,7 +314,7 @@ cut_short() {
 		}
 	END
 	run_mmopt ab "${SHORT[@]}" madvise zeta
-	assert_failure 1
+	assert_failure 10
 	assert_stderr 'mmopt: zeta: cannot enable: Device or resource busy; '
 	left_as on 0
 	left_as off 0 zeta
@@ -380,20 +380,20 @@ refuses() {
 	tree_path teleport 'unavailable: no such physics'
 	tree_path zeta 'tripped: saw the impossible'
 	tree_path slow 'draining: calls are under way'
-	refuses 1 'mmopt: teleport: is unavailable: no such physics: Operation not supported' madvise teleport
+	refuses 9 'mmopt: teleport: is unavailable: no such physics: Operation not supported' madvise teleport
 	refuses 1 'mmopt: zeta: is tripped: saw the impossible' zeta
-	refuses 1 'mmopt: slow: is draining' slow
+	refuses 11 'mmopt: slow: is draining' slow
 	refuses 2 'mmopt: nosuch: no such path, nothing was done; the paths are: ' nosuch
 	refuses 2 'mmopt: madvise: given twice' madvise madvise
 	tree_path madvise 'off untested'
 	refuses 1 'this kernel is untested: write 1 to ' madvise
 }
 
-@test "lockdown and want of rights are said, exit 4" {
+@test "lockdown and want of rights are said" {
 	at_work 8192 1024
 	put sys/kernel/security/lockdown 'none [integrity] confidentiality'
 	touch "$MMOPT_ROOT/.lockdown"
-	refuses 4 'mmopt: ab: stock calls cannot be timed, lockdown is integrity: Operation not permitted' madvise
+	refuses 5 'mmopt: ab: stock calls cannot be timed, lockdown is integrity: Operation not permitted' madvise
 	put sys/kernel/security/lockdown '[none] integrity confidentiality'
 	rm "$MMOPT_ROOT/.lockdown"
 	run_mmopt_as_user ab madvise

@@ -115,7 +115,7 @@ write $DEBUG/mremap/enabled 1"
 		}
 	END
 	run_mmopt apply
-	assert_failure 1
+	assert_failure 9
 	assert_stderr 'mmopt: mremap: cannot enable, no such symbol: Operation not supported'
 	assert_output 'madvise: off'
 	assert_message_form
@@ -133,7 +133,7 @@ write $DEBUG/mremap/enabled 1"
 		}
 	END
 	run_mmopt -j apply
-	assert_failure 1
+	assert_failure 10
 	assert_json '[.paths[] | "\(.path) \(.result)"] | sort | join(" ")' 'madvise failed mremap on'
 	assert_json '.errors | length == 1 and .[0].where == "madvise"'
 }
@@ -179,7 +179,7 @@ write $DEBUG/mremap/enabled 1"
 		}
 	END
 	run_mmopt apply --timeout 4
-	assert_failure 1
+	assert_failure 11
 	assert_stderr 'mmopt: mremap: calls are still under way after 4 s, in redis (200)'
 	assert_output 'madvise: off'
 	assert_message_form
@@ -194,7 +194,7 @@ write $DEBUG/mremap/enabled 1"
 	assert_line 'madvise: on (through the module parameter, as lockdown closes debugfs)'
 	conf 'enable = madvise, mremap' 'mremap.batch_bytes = 4194304'
 	run_mmopt apply
-	assert_failure 4
+	assert_failure 5
 	assert_stderr 'mmopt: mremap.batch_bytes: cannot be set to 4194304: Operation not permitted; lockdown closes debugfs'
 	assert_line 'madvise: unchanged, on'
 	assert_message_form

@@ -74,19 +74,19 @@ refuse() {
 
 @test "no module for this kernel: the hint fits what is missing" {
 	run_mmopt load
-	assert_failure 1
+	assert_failure 7
 	assert_stderr 'install mmopt with DKMS first'
 	mkdir -p "$MMOPT_ROOT/var/lib/dkms/mmopt/0.1.0"
 	run_mmopt load
-	assert_failure 1
+	assert_failure 7
 	assert_stderr "dkms autoinstall -k $RELEASE"
 	rm -r "$MMOPT_ROOT/lib/modules/$RELEASE/build"
 	run_mmopt load
-	assert_failure 1
+	assert_failure 7
 	assert_stderr 'apt install linux-headers-amd64'
 	assert_message_form
 	run_mmopt -j load
-	assert_failure 1
+	assert_failure 7
 	assert_json '.errors[0] | .errno == "ENOENT" and (.hint | contains("linux-headers-amd64"))'
 }
 
@@ -94,7 +94,7 @@ refuse() {
 	tree_module
 	printf 'not an ELF file' >"$MMOPT_ROOT$KO"
 	run_mmopt load
-	assert_failure 1
+	assert_failure 7
 	assert_stderr 'cannot be read'
 	assert_message_form
 }
@@ -104,25 +104,25 @@ refuse() {
 	for err in "$ENOEXEC" "$ENOENT"; do
 		refuse "$err"
 		run_mmopt load
-		assert_failure 1
+		assert_failure 7
 		assert_stderr "was not built for kernel $RELEASE"
 		assert_stderr 'dkms install mmopt/0.1.0'
 		assert_message_form
 	done
 }
 
-@test "a rejected key: exit 4, names the key and mokutil" {
+@test "a rejected key: exit 6, names the key and mokutil" {
 	tree_module
 	for err in "$EKEYREJECTED" "$ENOKEY"; do
 		refuse "$err"
 		run_mmopt load
-		assert_failure 4
+		assert_failure 6
 		assert_stderr '/var/lib/dkms/mok.pub'
 		assert_stderr 'mokutil --import'
 		assert_message_form
 	done
 	run_mmopt -j load
-	assert_failure 4
+	assert_failure 6
 	assert_json '.errors[0].errno' ENOKEY
 }
 
@@ -139,7 +139,7 @@ refuse() {
 	assert_stderr 'modules_disabled'
 	put sys/kernel/security/lockdown 'none [integrity] confidentiality'
 	run_mmopt load
-	assert_failure 4
+	assert_failure 5
 	assert_stderr 'mokutil --import'
 	assert_message_form
 }

@@ -118,11 +118,11 @@ load helpers/mmopt
 	assert_message_form
 }
 
-@test "status without debugfs: exit 1, and how to mount it" {
+@test "status without debugfs: exit 8, and how to mount it" {
 	tree_loaded
 	put proc/mounts 'sysfs /sys sysfs rw 0 0'
 	run_mmopt status
-	assert_failure 1
+	assert_failure 8
 	assert_stderr 'mount -t debugfs'
 	assert_message_form
 }

@@ -74,10 +74,10 @@ write $ENABLED 0"
 	loaded 'unavailable: no symbol madvise_cold'
 	refuse "$EOPNOTSUPP"
 	run_mmopt enable madvise
-	assert_failure 1
+	assert_failure 9
 	assert_stderr 'mmopt: madvise: cannot enable, no symbol madvise_cold: Operation not supported; '
 	run_mmopt -j enable madvise
-	assert_failure 1
+	assert_failure 9
 	assert_json '.errors[0].errno' EOPNOTSUPP
 	assert_json '.paths[0].result' failed
 }
@@ -98,7 +98,7 @@ write $ENABLED 0"
 @test "enable all fails if nothing is available" {
 	loaded 'unavailable: no per-VMA lock'
 	run_mmopt enable all
-	assert_failure 1
+	assert_failure 9
 	assert_stderr 'no path is available'
 	assert_message_form
 	run asked
@@ -117,7 +117,7 @@ write $ENABLED 0"
 		}
 	END
 	run_mmopt -j enable all
-	assert_failure 1
+	assert_failure 10
 	assert_json '[.paths[].result] | join(" ")' 'failed on'
 }
 
@@ -125,7 +125,7 @@ write $ENABLED 0"
 	loaded
 	refuse "$EBUSY" 'off: madvise_cold is owned by another livepatch'
 	run_mmopt enable madvise
-	assert_failure 1
+	assert_failure 10
 	assert_stderr 'madvise_cold is owned by another livepatch: Device or resource busy'
 	assert_stderr "'mmopt check'"
 	assert_message_form
@@ -163,7 +163,7 @@ write $ENABLED 0"
 	assert_json '.paths[0].state' off
 }
 
-@test "calls that do not end in time: exit 1, names who is inside" {
+@test "calls that do not end in time: exit 11, names who is inside" {
 	loaded on
 	tree_task 100 100 elsewhere
 	tree_task 200 200 redis mmopt_do_madvise
@@ -172,12 +172,12 @@ write $ENABLED 0"
 		on_write() { wait_for_calls madvise; }
 	END
 	run_mmopt disable --timeout 4 madvise
-	assert_failure 1
+	assert_failure 11
 	assert_stderr 'mmopt: madvise: calls are still under way after 4 s, in redis (200), bg?save (201): '
 	assert_stderr "new calls run stock code already; 'mmopt disable madvise' waits again"
 	assert_message_form
 	run_mmopt -j disable --timeout 4 madvise
-	assert_failure 1
+	assert_failure 11
 	assert_json '.errors[0].errno' ETIMEDOUT
 	assert_json '.inside | map("\(.pid)/\(.tid)") | join(" ")' '200/200 200/201'
 	assert_json '.paths[0] | .result == "failed" and .state == "draining"'
@@ -194,7 +194,7 @@ write $ENABLED 0"
 		on_write() { wait_for_calls madvise; }
 	END
 	run_mmopt disable --timeout 4 madvise
-	assert_failure 1
+	assert_failure 11
 	assert_stderr 'sleeper (18) and 12 more'
 	run_mmopt -j disable --timeout 4 madvise
 	assert_json '.inside | length' 20
@@ -206,7 +206,7 @@ write $ENABLED 0"
 		on_write() { wait_for_calls madvise TERM; }
 	END
 	run_mmopt disable madvise
-	assert_failure 1
+	assert_failure 11
 	assert_stderr 'calls are still under way, in no task that is asleep: Interrupted system call'
 	assert_message_form
 	rm "$MMOPT_ROOT/.behave"
@@ -266,22 +266,22 @@ write $PARAMETER zeta
 write $PARAMETER none"
 }
 
-@test "lockdown and no parameter either: one message, exit 4" {
+@test "lockdown and no parameter either: one message, exit 5" {
 	loaded
 	tree_path zeta off
 	touch "$MMOPT_ROOT/.lockdown"
 	put sys/kernel/security/lockdown 'none [integrity] confidentiality'
 	refuse "$EPERM"
 	run_mmopt enable all
-	assert_failure 4
+	assert_failure 5
 	# shellcheck disable=SC2154
 	assert_equal "${#stderr_lines[@]}" 1
 	assert_stderr 'lockdown is integrity'
 	assert_stderr '/etc/modprobe.d'
 	assert_message_form
 	run_mmopt -j enable madvise
-	assert_failure 4
-	assert_json '.errors | length == 1 and .[0].errno == "EPERM" and .[0].rc == 4'
+	assert_failure 5
+	assert_json '.errors | length == 1 and .[0].errno == "EPERM" and .[0].rc == 5'
 }
 
 @test "somebody who may not write: exit 4" {

@@ -197,7 +197,7 @@ EVENTS=('            bash-77      [001]    12.000345: mmopt_state: path=madvise 
 	ended 0
 }
 
-@test "not permitted: exit 4; under lockdown it says that" {
+@test "not permitted: exit 4; under lockdown exit 5" {
 	host
 	behave <<<"$NOT_ALLOWED"
 	run_mmopt trace
@@ -206,7 +206,7 @@ EVENTS=('            bash-77      [001]    12.000345: mmopt_state: path=madvise 
 	behave <<<"$NOT_UNLOCKED"
 	put sys/kernel/security/lockdown 'none integrity [confidentiality]'
 	run_mmopt trace
-	assert_failure 4
+	assert_failure 5
 	assert_message_form
 	assert_stderr 'lockdown is confidentiality and forbids tracing'
 }

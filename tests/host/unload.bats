@@ -82,7 +82,7 @@ remove mmopt"
 		}
 	END
 	run_mmopt unload --timeout 4
-	assert_failure 1
+	assert_failure 11
 	assert_stderr 'mmopt: zeta: calls are still under way after 4 s, in redis (200)'
 	assert_message_form
 	run asked
@@ -104,7 +104,7 @@ write /sys/kernel/debug/mmopt/zeta/enabled 1"
 		}
 	END
 	run_mmopt unload
-	assert_failure 1
+	assert_failure 11
 	assert_stderr 'Interrupted system call'
 	run asked
 	assert_output "write $ENABLED 0
@@ -118,7 +118,7 @@ write $ENABLED 1"
 		on_write() { wait_for_calls madvise; }
 	END
 	run_mmopt -j unload --timeout 4
-	assert_failure 1
+	assert_failure 11
 	assert_json '.errors[0] | .errno == "ETIMEDOUT" and .where == "madvise"'
 }
 
@@ -131,7 +131,7 @@ write $ENABLED 1"
 		}
 	END
 	run_mmopt -j unload --timeout 4
-	assert_failure 1
+	assert_failure 11
 	assert_json '[.errors[].errno] | join(" ")' 'ETIMEDOUT EBUSY'
 }
 
