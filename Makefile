@@ -8,6 +8,7 @@ KDIR      ?= /lib/modules/$(KERNELVER)/build
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 DKMS_SRC  := $(DESTDIR)/usr/src/mmopt-$(VERSION)
+DIST      ?= $(CURDIR)/dist
 
 KERNEL    ?= debian13-backports
 PATHS     ?= all
@@ -23,6 +24,9 @@ help:
 	@echo '  dkms-remove    remove every version of the module from DKMS'
 	@echo '  install        build and install the command line in PREFIX ($(PREFIX)), below DESTDIR'
 	@echo '  uninstall      remove the command line'
+	@echo '  sign           sign the installed module for Secure Boot: KEY=, CERT='
+	@echo '  deb            build the packages mmopt-dkms and mmopt for this Debian, in DIST (dist)'
+	@echo '  dist           the source as packaging/mmopt.spec wants it, in DIST'
 	@echo
 	@echo 'For work on mmopt:'
 	@echo '  module         build the module for KERNELVER in this tree'
@@ -55,6 +59,10 @@ install:
 uninstall:
 	$(MAKE) -C userspace uninstall PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 
+# What a build leaves in a tree of the module's source.
+clean_copy = find $(1) \( -name '*.o' -o -name '*.ko' -o -name '*.mod*' \
+	-o -name '.*.cmd' \) -delete
+
 # A version that DKMS already has is replaced, so that this can be repeated.
 .PHONY: dkms-install
 dkms-install:
@@ -64,8 +72,7 @@ dkms-install:
 	rm -rf $(DKMS_SRC)
 	install -d $(DKMS_SRC)
 	cp -r Kbuild dkms.conf include module $(DKMS_SRC)
-	find $(DKMS_SRC) \( -name '*.o' -o -name '*.ko' -o -name '*.mod*' \
-		-o -name '.*.cmd' \) -delete
+	$(call clean_copy,$(DKMS_SRC))
 	dkms add mmopt/$(VERSION)
 	dkms build mmopt/$(VERSION) -k $(KERNELVER)
 	dkms install mmopt/$(VERSION) -k $(KERNELVER)
@@ -77,6 +84,36 @@ dkms-remove:
 		dkms remove mmopt/$$version --all && \
 		rm -rf /usr/src/mmopt-$$version || exit 1; \
 	done
+
+# The module as DKMS has installed it, or the one that FILE names.
+FILE ?= $(firstword $(wildcard /lib/modules/$(KERNELVER)/updates/dkms/mmopt.ko*))
+
+.PHONY: sign
+sign:
+	packaging/sign-module $(KDIR)/scripts/sign-file "$(KEY)" "$(CERT)" "$(FILE)"
+
+# What packages are built from; without the tests, which are for a git tree.
+DIST_TREE  = $(DIST)/mmopt-$(VERSION)
+define dist_tree
+	rm -rf $(DIST_TREE)
+	install -d $(DIST_TREE)
+	cp -r Kbuild LICENSE Makefile README.md debian dkms.conf docs include module \
+		packaging userspace $(DIST_TREE)
+	$(call clean_copy,$(DIST_TREE)/module)
+	$(MAKE) -s -C $(DIST_TREE)/userspace clean
+endef
+
+.PHONY: dist
+dist:
+	$(dist_tree)
+	tar -czf $(DIST_TREE).tar.gz -C $(DIST) --owner=0 --group=0 mmopt-$(VERSION)
+	rm -rf $(DIST_TREE)
+
+.PHONY: deb
+deb:
+	$(dist_tree)
+	cd $(DIST_TREE) && dpkg-buildpackage -b -us -uc $(DEBFLAGS)
+	rm -rf $(DIST_TREE)
 
 .PHONY: check
 check:
@@ -113,4 +150,4 @@ clean:
 	$(MAKE) -C tests/unit clean
 	$(MAKE) -C tests/ab clean
 	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
-	rm -rf mmopt-demo
+	rm -rf mmopt-demo $(DIST)
