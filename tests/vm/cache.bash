@@ -144,27 +144,29 @@ view()
 	unshare -m "$VM/view" "$IMAGE/root" "$RELEASE" "$TREE" "$@"
 }
 
-# Sets DELTA to a tar of what installing mmopt changes in the image. Kept, as
-# most guests are booted with the same tree; the newest few are enough.
+# install_use GUEST MODE: sets DELTA to a tar of what installing mmopt changes in the
+# image, see view. Kept, as most guests are booted with the same tree; the newest
+# few are enough.
 install_use()
 {
-	local key
+	local key name=$1
 
+	[ "$2" = install ] || name=$1-$2
 	mkdir -p "$CACHE/install"
 	pack_tree
 	key=$({ sha256sum <"$TREE"; stat -c %i-%Y "$IMAGE/vmlinux"; } |
 		hash_of_stdin)
-	DELTA=$CACHE/install/$1-$key.tar
-	exec 8>"$CACHE/install/$1.lock"
+	DELTA=$CACHE/install/$name-$key.tar
+	exec 8>"$CACHE/install/$name.lock"
 	flock 8
 	if [ ! -e "$DELTA" ]; then
 		note "installing mmopt in $1 ($RELEASE)"
-		view install "$DELTA" >"$RUN/install.log" 2>&1 || {
+		view "$2" "$DELTA" >"$RUN/install.log" 2>&1 || {
 			cat "$RUN/install.log" >&2
 			die "installation in $1 failed"
 		}
 		# shellcheck disable=SC2012 # the names are our own
-		ls -t "$CACHE/install/$1-"????????????.tar | tail -n +4 |
+		ls -t "$CACHE/install/$name-"????????????.tar | tail -n +4 |
 			xargs -r rm -f
 	else
 		touch "$DELTA"
