@@ -35,6 +35,7 @@ int ab_options_finish(int *argc, char **argv);
 struct ab_cell {
 	bool on;
 	__u64 hist[HIST_BUCKETS];
+	__u64 sum_ns;
 };
 
 /* Two that follow each other are a pair. */
@@ -47,8 +48,11 @@ struct ab_window {
 struct ab_path {
 	struct path *path;
 	bool touched, was_on, was_observed;
-	__u64 calls[2];			/* off, on */
-	__u64 share[2][HIST_BUCKETS];	/* of the windows, each as much as any other */
+	/* Off and on. In all but the first, each window with calls counts as any other. */
+	__u64 calls[2];
+	size_t windows[2];
+	double means_ns[2];
+	__u64 share[2][HIST_BUCKETS];
 	struct ab_series *time, *metric;
 };
 
@@ -81,6 +85,7 @@ int child_run(char *const argv[], int in, int out);
 int ab_metric(double *value);
 
 /* ab_windows.c: the measuring */
+double ab_mean_ns(const struct ab_cell *cell);
 void ab_windows(struct ab_run *run);
 
 /* ab_report.c */

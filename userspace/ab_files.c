@@ -61,10 +61,11 @@ static void csv_row(FILE *f, const struct ab_run *run, size_t k, size_t i)
 	fprintf(f, "%zu,%zu,%.3f,%.3f,%s,%s,%llu,", k / 2 + 1, k % 2 + 1, w->at_s, w->length_s,
 		run->path[i].path->name, cell->on ? "on" : "off", calls);
 	if (calls)
-		fprintf(f, "%.0f,%.0f,%.0f,", exp2(ab_mean_log2(cell->hist)),
-			ab_quantile_ns(cell->hist, 0.5), ab_quantile_ns(cell->hist, 0.99));
+		fprintf(f, "%.0f,%.0f,%.0f,%.0f,", ab_mean_ns(cell),
+			exp2(ab_mean_log2(cell->hist)), ab_quantile_ns(cell->hist, 0.5),
+			ab_quantile_ns(cell->hist, 0.99));
 	else
-		fprintf(f, ",,,");
+		fprintf(f, ",,,,");
 	if (ab_opts.metric)
 		fprintf(f, "%.10g", w->metric);
 	fputc('\n', f);
@@ -72,7 +73,7 @@ static void csv_row(FILE *f, const struct ab_run *run, size_t k, size_t i)
 
 static void write_csv(FILE *f, const struct ab_run *run)
 {
-	fputs("pair,window,at_s,length_s,path,state,calls,mean_ns,p50_ns,p99_ns,metric\n", f);
+	fputs("pair,window,at_s,length_s,path,state,calls,mean_ns,log_mean_ns,p50_ns,p99_ns,metric\n", f);
 	for (size_t k = 0; k < run->windows; k++)
 		for (size_t i = 0; i < run->paths; i++)
 			csv_row(f, run, k, i);

@@ -85,11 +85,13 @@ static void print_about(FILE *f, struct json_object *doc)
 static void state_cells(FILE *f, struct json_object *path, const char *state)
 {
 	struct json_object *obj = json_object_object_get(path, state);
-	char p50[32], p99[32];
+	char mean[32], p50[32], p99[32];
 
+	format_ns(mean, sizeof(mean), json_u64(obj, "mean_ns"));
 	format_ns(p50, sizeof(p50), json_u64(obj, "p50_ns"));
 	format_ns(p99, sizeof(p99), json_u64(obj, "p99_ns"));
-	fprintf(f, "<td>%llu</td><td>%s</td><td>%s</td>", json_u64(obj, "count"), p50, p99);
+	fprintf(f, "<td>%llu</td><td>%s</td><td>%s</td><td>%s</td>", json_u64(obj, "count"),
+		mean, p50, p99);
 }
 
 static void verdict_cells(FILE *f, struct json_object *obj)
@@ -109,8 +111,8 @@ static void print_table(FILE *f, struct json_object *doc)
 	struct json_object *paths = json_object_object_get(doc, "paths"), *metric;
 	size_t i, n = json_object_array_length(paths);
 
-	fprintf(f, "<table>\n<tr><th>path</th><th>calls off</th><th>p50</th><th>p99</th>\n");
-	fprintf(f, "<th>calls on</th><th>p50</th><th>p99</th><th>ratio</th>\n");
+	fprintf(f, "<table>\n<tr><th>path</th><th>calls off</th><th>mean</th><th>p50</th><th>p99</th>\n");
+	fprintf(f, "<th>calls on</th><th>mean</th><th>p50</th><th>p99</th><th>ratio</th>\n");
 	fprintf(f, "<th>confidence interval</th><th>pairs</th><th>verdict</th></tr>\n");
 	for (i = 0; i < n; i++) {
 		struct json_object *path = json_object_array_get_idx(paths, i);
@@ -123,8 +125,8 @@ static void print_table(FILE *f, struct json_object *doc)
 		if (!metric)
 			continue;
 		fprintf(f, "<tr><td>metric</td>");
-		fprintf(f, "<td colspan=\"3\">median %.6g</td>", json_double(metric, "off"));
-		fprintf(f, "<td colspan=\"3\">median %.6g</td>", json_double(metric, "on"));
+		fprintf(f, "<td colspan=\"4\">median %.6g</td>", json_double(metric, "off"));
+		fprintf(f, "<td colspan=\"4\">median %.6g</td>", json_double(metric, "on"));
 		verdict_cells(f, metric);
 	}
 	fprintf(f, "</table>\n");

@@ -32,13 +32,18 @@ static double metric_diff(double off, double on)
  * A load that waits for its calls makes few of them while they are slow: were
  * each call to count the same, the slow windows would hardly be seen.
  */
-static void add_share(struct ab_path *p, bool on, const __u64 *hist)
+static void add_share(struct ab_path *p, const struct ab_cell *cell)
 {
-	__u64 calls = hist_total(hist);
+	__u64 calls = hist_total(cell->hist);
 
-	p->calls[on] += calls;
-	for (size_t k = 0; calls && k < HIST_BUCKETS; k++)
-		p->share[on][k] += (__u64)(WINDOW_SHARE * (double)hist[k] / (double)calls);
+	if (!calls)
+		return;
+	p->calls[cell->on] += calls;
+	p->windows[cell->on]++;
+	p->means_ns[cell->on] += ab_mean_ns(cell);
+	for (size_t k = 0; k < HIST_BUCKETS; k++)
+		p->share[cell->on][k] +=
+			(__u64)(WINDOW_SHARE * (double)cell->hist[k] / (double)calls);
 }
 
 static void collect_pair(struct ab_run *run, struct ab_path *p, size_t i, size_t pair)
@@ -48,8 +53,8 @@ static void collect_pair(struct ab_run *run, struct ab_path *p, size_t i, size_t
 	const struct ab_window *off = w[first_is_on], *on = w[!first_is_on];
 	const __u64 *hist[2] = { off->cell[i].hist, on->cell[i].hist };
 
-	for (size_t state = 0; state < 2; state++)
-		add_share(p, state, hist[state]);
+	add_share(p, &off->cell[i]);
+	add_share(p, &on->cell[i]);
 	if (hist_total(hist[0]) && hist_total(hist[1]))
 		add_diff(p->time, ab_mean_log2(hist[0]) - ab_mean_log2(hist[1]));
 	if (p->metric)
@@ -107,13 +112,15 @@ static void add_series(struct json_object *obj, const struct ab_series *s, bool 
 	json_set_u64(obj, "pairs", s->n);
 }
 
-static struct json_object *state_json(__u64 calls, const __u64 *share)
+static struct json_object *state_json(const struct ab_path *p, size_t on)
 {
 	struct json_object *obj = json_object_new_object();
+	double n = (double)p->windows[on];
 
-	json_set_u64(obj, "count", calls);
-	json_set_u64(obj, "p50_ns", (__u64)ab_quantile_ns(share, 0.5));
-	json_set_u64(obj, "p99_ns", (__u64)ab_quantile_ns(share, 0.99));
+	json_set_u64(obj, "count", p->calls[on]);
+	json_set_u64(obj, "mean_ns", n > 0 ? (__u64)(p->means_ns[on] / n) : 0);
+	json_set_u64(obj, "p50_ns", (__u64)ab_quantile_ns(p->share[on], 0.5));
+	json_set_u64(obj, "p99_ns", (__u64)ab_quantile_ns(p->share[on], 0.99));
 	return obj;
 }
 
@@ -126,8 +133,7 @@ static struct json_object *path_json(const struct ab_run *run, size_t i)
 	json_set(obj, "summary", "%s", path_summary(p->path->name));
 	add_series(obj, p->time, false);
 	for (size_t state = 0; state < 2; state++) {
-		json_object_object_add(obj, state_names[state],
-				       state_json(p->calls[state], p->share[state]));
+		json_object_object_add(obj, state_names[state], state_json(p, state));
 		if (p->calls[state] && ab_is_coarse(p->share[state]))
 			out_warn(p->path->name,
 				 "nearly all calls are within one power of two: the ratio is coarse, small differences do not show");
@@ -190,11 +196,12 @@ void ab_report(struct ab_run *run, struct json_object *doc)
 static void print_state(struct json_object *path, const char *state, const char *label)
 {
 	struct json_object *obj = json_object_object_get(path, state);
-	char p50[32], p99[32];
+	char mean[32], p50[32], p99[32];
 
+	format_ns(mean, sizeof(mean), json_u64(obj, "mean_ns"));
 	format_ns(p50, sizeof(p50), json_u64(obj, "p50_ns"));
 	format_ns(p99, sizeof(p99), json_u64(obj, "p99_ns"));
-	printf("  %-8s %12llu %11s %11s\n", label, json_u64(obj, "count"), p50, p99);
+	printf("  %-8s %12llu %11s %11s %11s\n", label, json_u64(obj, "count"), mean, p50, p99);
 }
 
 static void print_series(struct json_object *obj, const char *what, __u64 needed)
@@ -252,7 +259,7 @@ void print_ab(struct json_object *doc)
 		struct json_object *path = json_object_array_get_idx(paths, i);
 
 		printf("\n%s: %s\n", json_str(path, "path"), json_str(path, "verdict"));
-		printf("  %-8s %12s %11s %11s\n", "", "timed calls", "p50", "p99");
+		printf("  %-8s %12s %11s %11s %11s\n", "", "timed calls", "mean", "p50", "p99");
 		print_state(path, "off", "off");
 		print_state(path, "on", aa ? "off too" : "on");
 		print_series(path, "off / on", json_u64(doc, "pairs_needed"));

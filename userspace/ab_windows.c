@@ -104,15 +104,20 @@ static bool states_hold(struct ab_run *run, const struct ab_window *w)
 	return true;
 }
 
-static bool advance(struct ab_run *run, struct ab_cell *cell, const char *name,
-		    const __u64 *now, size_t i)
+double ab_mean_ns(const struct ab_cell *cell)
 {
-	if (now[i] < cell->hist[i]) {
+	return (double)cell->sum_ns / (double)hist_total(cell->hist);
+}
+
+/* From what was at the beginning of a window to the difference at its end. */
+static bool advance(struct ab_run *run, const char *name, __u64 *value, __u64 now)
+{
+	if (now < *value) {
 		failed(run, fail(RC_FAILED, 0, name, "its counters were set to zero meanwhile"));
 		fail_info("let nobody reset them during a run");
 		return false;
 	}
-	cell->hist[i] = now[i] - cell->hist[i];
+	*value = now - *value;
 	return true;
 }
 
@@ -125,20 +130,25 @@ static bool read_all(struct ab_run *run, struct ab_window *w, bool end)
 	for (size_t i = 0; i < run->paths; i++) {
 		const char *name = run->path[i].path->name;
 		struct ab_cell *cell = &w->cell[i];
-		__u64 now[HIST_BUCKETS];
+		__u64 now[HIST_BUCKETS], sum;
 		struct stats stats;
 		bool good = true;
 		int rc = stats_read(&stats, name);
 
 		for (size_t k = 0; k < HIST_BUCKETS; k++)
 			now[k] = stats.hist[HIST_TAKEN][k] + stats.hist[HIST_STOCK][k];
+		sum = stats.sum_ns[HIST_TAKEN] + stats.sum_ns[HIST_STOCK];
 		stats_free(&stats);
 		if (rc)
 			return failed(run, rc);
-		if (!end)
+		if (!end) {
 			memcpy(cell->hist, now, sizeof(now));
-		for (size_t k = 0; end && good && k < HIST_BUCKETS; k++)
-			good = advance(run, cell, name, now, k);
+			cell->sum_ns = sum;
+			continue;
+		}
+		for (size_t k = 0; good && k < HIST_BUCKETS; k++)
+			good = advance(run, name, &cell->hist[k], now[k]);
+		good = good && advance(run, name, &cell->sum_ns, sum);
 		if (!good)
 			return false;
 	}

@@ -58,7 +58,8 @@ left_as() {
 	assert_json '.paths[0] | .path == "madvise" and .verdict == "faster" and
 		.ratio_low > 2 and .ratio > 6 and .ratio < 10 and .ratio_high < 33 and
 		.p < 0.01 and .pairs >= 12 and .confidence_percent == 99 and
-		.off.p50_ns > 8192 and .on.p50_ns < 8192 and .off.count > 1000'
+		.off.p50_ns > 8192 and .on.p50_ns < 8192 and .off.count > 1000 and
+		(.off.mean_ns / .on.mean_ns | . > 4 and . < 16)'
 	assert_json '.mode == "ab" and .complete and .seed == 1 and .pairs_needed == 8'
 	assert_json '.command | .exit == 0 and (.stopped | not) and .argv[0] == "env"'
 	left_as off 0
@@ -71,7 +72,7 @@ left_as() {
 	assert_success
 	assert_stderr 'measuring in windows of about 0.1 s until the command ends'
 	assert_line 'madvise: slower'
-	assert_line --regexp '^  off +[0-9]+ +[0-9.]+ us +[0-9.]+ us$'
+	assert_line --regexp '^  off +[0-9]+ +[0-9.]+ us +[0-9.]+ us +[0-9.]+ us$'
 	assert_line --regexp '^  off / on: 0\.1[0-9]* \(99 % confidence: 0\.[0-9]+ to [0-9.]+\), p [0-9.e-]+, 1[0-9] pairs of windows$'
 	assert_line 'the command ended with status 0'
 }
@@ -458,9 +459,9 @@ refuses() {
 	assert_json 'has("errors") | not'
 	pairs=$(jq .pairs <<<"$output")
 	assert_equal "$(head -n 1 "$out/a.csv")" \
-		pair,window,at_s,length_s,path,state,calls,mean_ns,p50_ns,p99_ns,metric
+		pair,window,at_s,length_s,path,state,calls,mean_ns,log_mean_ns,p50_ns,p99_ns,metric
 	run sed 1d "$out/a.csv"
-	assert_line --index 0 --regexp '^1,1,[0-9.]+,0\.[01][0-9]+,madvise,(off|on),[0-9]+,[0-9]+,[0-9]+,[0-9]+,7$'
+	assert_line --index 0 --regexp '^1,1,[0-9.]+,0\.[01][0-9]+,madvise,(off|on),[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+,7$'
 	assert_equal "${#lines[@]}" $((pairs * 2))
 	grep -q '<svg' "$out/a.svg"
 	grep -q '>madvise: calls of each state<' "$out/a.svg"
