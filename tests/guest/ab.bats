@@ -39,7 +39,7 @@ verdict_is()
 @test "a churning load: the path is faster, and is left as it was" {
 	local before
 
-	ab --seconds 40
+	ab --seconds 20
 	verdict_is faster
 	assert_equal "$(path_state madvise)" off
 	assert_equal "$(<"$ADVICE/observe")" 0
@@ -52,10 +52,10 @@ verdict_is()
 
 # One run of a hundred may claim a difference, so it takes two in a row to fail.
 @test "the same load with the path off in both states: no difference seen" {
-	ab --seconds 20 --aa
+	ab --seconds 10 --aa
 	assert_equal "$(stat_of madvise taken)" 0
 	[ "$(jq -r '.paths[0].verdict' <<<"$output")" = "no difference seen" ] ||
-		ab --seconds 20 --aa
+		ab --seconds 10 --aa
 	verdict_is "no difference seen"
 }
 

@@ -95,11 +95,11 @@ churned()
 	run rmmod mmopt
 	assert_failure
 	run timeout 60 mmopt disable --timeout 2 madvise
-	assert_failure
+	assert_failure 11
 	assert_output --partial "under way"
 	assert_output --partial "adviser ("
 	run timeout 60 mmopt unload --timeout 2
-	assert_failure
+	assert_failure 11
 	assert_output --partial "under way"
 	assert mmopt_is_loaded
 

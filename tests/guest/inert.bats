@@ -46,7 +46,7 @@ teardown()
 	run mmopt status
 	assert_output --partial nommopt
 	run mmopt enable madvise
-	assert_failure
+	assert_failure 9
 	assert_output --partial nommopt
 	run mmopt check
 	assert_output --partial nommopt

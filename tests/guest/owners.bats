@@ -101,7 +101,7 @@ advise()
 		run poke "$ADVICE/observe" 1
 		assert_output EBUSY
 		run mmopt enable madvise
-		assert_failure
+		assert_failure 10
 		assert_output --partial "$function"
 		run mmopt check
 		assert_output --partial "$function"
