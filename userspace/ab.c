@@ -27,7 +27,8 @@ static int check_path(const struct path *path)
 	int rc;
 
 	if (path_is(path, "unavailable"))
-		return unfit(RC_UNAVAILABLE, path, EOPNOTSUPP, "this path does not fit this kernel");
+		return unfit(RC_UNAVAILABLE, path, EOPNOTSUPP,
+			     "this path does not fit this kernel");
 	if (path_is(path, "tripped"))
 		return unfit(RC_FAILED, path, EIO,
 			     "'mmopt disable' acknowledges that; see dmesg first");

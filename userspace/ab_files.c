@@ -73,7 +73,8 @@ static void csv_row(FILE *f, const struct ab_run *run, size_t k, size_t i)
 
 static void write_csv(FILE *f, const struct ab_run *run)
 {
-	fputs("pair,window,at_s,length_s,path,state,calls,mean_ns,log_mean_ns,p50_ns,p99_ns,metric\n", f);
+	fputs("pair,window,at_s,length_s,path,state,calls,", f);
+	fputs("mean_ns,log_mean_ns,p50_ns,p99_ns,metric\n", f);
 	for (size_t k = 0; k < run->windows; k++)
 		for (size_t i = 0; i < run->paths; i++)
 			csv_row(f, run, k, i);

@@ -111,7 +111,8 @@ static void print_table(FILE *f, struct json_object *doc)
 	struct json_object *paths = json_object_object_get(doc, "paths"), *metric;
 	size_t i, n = json_object_array_length(paths);
 
-	fprintf(f, "<table>\n<tr><th>path</th><th>calls off</th><th>mean</th><th>p50</th><th>p99</th>\n");
+	fprintf(f, "<table>\n<tr><th>path</th>\n");
+	fprintf(f, "<th>calls off</th><th>mean</th><th>p50</th><th>p99</th>\n");
 	fprintf(f, "<th>calls on</th><th>mean</th><th>p50</th><th>p99</th><th>ratio</th>\n");
 	fprintf(f, "<th>confidence interval</th><th>pairs</th><th>verdict</th></tr>\n");
 	for (i = 0; i < n; i++) {
