@@ -39,7 +39,7 @@ verdict_is()
 @test "a churning load: the path is faster, and is left as it was" {
 	local before
 
-	ab --seconds 20
+	ab --seconds 30
 	verdict_is faster
 	assert_equal "$(path_state madvise)" off
 	assert_equal "$(<"$ADVICE/observe")" 0
