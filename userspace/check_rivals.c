@@ -49,6 +49,7 @@ static const struct {
 	{ "ksm", "break_cow" },
 	{ "ksm", "folio_walk_start" },
 	{ "ksm", "walk_page_range_vma" },
+	{ "ksm", "ptep_clear_flush" },
 	{ "pagemap", "do_pagemap_scan" },
 	{ "pagemap", "walk_page_test" },
 	{ "pagemap", "walk_page_range_mm_unsafe" },
