@@ -150,4 +150,4 @@ clean:
 	$(MAKE) -C tests/unit clean
 	$(MAKE) -C tests/ab clean
 	[ ! -d $(KDIR) ] || $(MAKE) -C $(KDIR) M=$(CURDIR) clean
-	rm -rf mmopt-demo $(DIST)
+	rm -rf mmopt-demo dist

@@ -125,6 +125,8 @@ static int restore_path(struct ab_run *run, struct ab_path *p)
 	if (!path_state(p->path) && path_is(p->path, "tripped"))
 		out_warn(p->path->name, "it has tripped and was left off%s",
 			 p->was_on ? ", though it was on before" : "");
+	else if (p->taken_off && path_is(p->path, "off"))
+		out_warn(p->path->name, "somebody has switched it off, and it was left so");
 	else if (path_is(p->path, "on") != p->was_on)
 		rc = path_switch(&run->list, p->path, p->was_on, &via);
 	if (path_observed(p->path) != p->was_observed)
@@ -140,6 +142,7 @@ static int restore(struct ab_run *run)
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGQUIT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, &before);
@@ -181,7 +184,7 @@ static int end_load(struct ab_run *run)
 
 static void measure(struct ab_run *run)
 {
-	int rc = observe_all(run);
+	int rc;
 
 	ab_random_seed(&run->random, ab_opts.seed);
 	if (ab_opts.seconds)
@@ -190,6 +193,7 @@ static void measure(struct ab_run *run)
 	else
 		progress("measuring in windows of about %g s until the command ends",
 			 ab_opts.window_s);
+	rc = observe_all(run);
 	if (!rc)
 		ab_windows(run);
 	run->rc = rc_first(run->rc, rc);
@@ -225,6 +229,7 @@ int cmd_ab(struct json_object *doc, int argc, char **argv)
 		rc = ab_files_open(&run);
 	catch_signals();
 	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
 	if (!rc)
 		rc = start_load(&run);
 	if (!rc) {

@@ -48,6 +48,7 @@ struct ab_window {
 struct ab_path {
 	struct path *path;
 	bool touched, was_on, was_observed;
+	bool taken_off;		/* by somebody else, while it was on */
 	/* Off and on. In all but the first, each window with calls counts as any other. */
 	__u64 calls[2];
 	size_t windows[2];

@@ -25,13 +25,17 @@ pid_t child_start(char *const argv[], int in, int out)
 {
 	posix_spawn_file_actions_t files;
 	posix_spawnattr_t attr;
-	sigset_t none;
+	sigset_t none, pipe;
 	pid_t pid;
 	int err;
 
 	sigemptyset(&none);
 	posix_spawnattr_init(&attr);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+					POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setsigdefault(&attr, &pipe);
 	posix_spawnattr_setpgroup(&attr, 0);
 	posix_spawnattr_setsigmask(&attr, &none);
 	posix_spawn_file_actions_init(&files);
@@ -68,8 +72,10 @@ int child_stop(pid_t pid)
 
 	kill(-pid, SIGTERM);
 	while (now_ms() < deadline) {
-		if (child_ended(pid, &status))
+		if (child_ended(pid, &status)) {
+			kill(-pid, SIGKILL);
 			return status;
+		}
 		nap_ms(SLICE_MS);
 	}
 	kill(-pid, SIGKILL);
@@ -85,9 +91,8 @@ int child_run(char *const argv[], int in, int out)
 }
 
 /* Until the end of @fd. Returns the length, or a negative errno. */
-static ssize_t read_all(int fd, char *buf, size_t size)
+static ssize_t read_all(int fd, char *buf, size_t size, __u64 deadline)
 {
-	__u64 deadline = now_ms() + METRIC_MS;
 	struct pollfd ready = { .fd = fd, .events = POLLIN };
 	size_t len = 0;
 	ssize_t n;
@@ -131,8 +136,9 @@ int ab_metric(double *value)
 {
 	static const char hint[] = "the command must print one number above 0, within 10 s";
 	char *const argv[] = { "/bin/sh", "-c", (char *)ab_opts.metric, NULL };
+	__u64 deadline = now_ms() + METRIC_MS;
 	char text[256];
-	int fd[2], status;
+	int fd[2], status = 0;
 	ssize_t len;
 	pid_t pid;
 
@@ -144,13 +150,19 @@ int ab_metric(double *value)
 		close(fd[0]);
 		return metric_failed((int)-pid, "cannot run the shell", "is there a /bin/sh?");
 	}
-	len = read_all(fd[0], text, sizeof(text) - 1);
+	len = read_all(fd[0], text, sizeof(text) - 1, deadline);
 	close(fd[0]);
+	/* It may have closed its output and go on. */
+	while (len >= 0 && !child_ended(pid, &status)) {
+		if (interrupted || now_ms() >= deadline)
+			len = interrupted ? -EINTR : -ETIMEDOUT;
+		else
+			nap_ms(SLICE_MS);
+	}
 	if (len < 0) {
 		child_stop(pid);
 		return metric_failed((int)-len, "the command was cut short", hint);
 	}
-	status = wait_end(pid);
 	if (status)
 		return metric_failed(0, "the command has failed", hint);
 	text[len] = '\0';

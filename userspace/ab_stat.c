@@ -265,7 +265,18 @@ static void judge(struct ab_series *s, double alpha, bool claimed)
 	if (!claimed)
 		s->verdict = AB_NO_DIFFERENCE;
 	else
-		s->verdict = s->ratio > 1 ? AB_BETTER : AB_WORSE;
+		s->verdict = sum_of(s, 0) > 0 ? AB_BETTER : AB_WORSE;
+	/* Where most pairs are exactly alike, the bisections end beside 1, on either side. */
+	if (s->verdict == AB_BETTER) {
+		s->ratio = fmax(s->ratio, 1);
+		s->low = fmax(s->low, 1);
+	} else if (s->verdict == AB_WORSE) {
+		s->ratio = fmin(s->ratio, 1);
+		s->high = fmin(s->high, 1);
+	} else {
+		s->low = fmin(s->low, 1);
+		s->high = fmax(s->high, 1);
+	}
 }
 
 /*

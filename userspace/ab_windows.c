@@ -95,6 +95,7 @@ static bool states_hold(struct ab_run *run, const struct ab_window *w)
 					 path->reason));
 			fail_info("stock code runs; see the kernel log (dmesg)");
 		} else {
+			run->path[i].taken_off = on && path_is(path, "off");
 			failed(run, fail(RC_FAILED, 0, path->name,
 					 "is %s, somebody else has switched it", path->state));
 			fail_info("let nobody switch it during a run");

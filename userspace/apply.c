@@ -199,8 +199,15 @@ static int apply_paths(struct json_object *doc, const struct conf *conf, struct 
 		return rc;
 	json_array(doc, "tunables");
 	json_array(doc, "paths");
-	for (size_t i = 0; i < list->n && !interrupted; i++)
+	for (size_t i = 0; i < list->n; i++) {
+		if (interrupted) {
+			rc = rc_first(rc, fail(RC_FAILED, EINTR, list->v[i].name,
+					       "was not reached"));
+			fail_info("'mmopt apply' again does the rest");
+			break;
+		}
 		rc = rc_first(rc, apply_path(doc, conf, list, &list->v[i]));
+	}
 	return rc;
 }
 

@@ -23,11 +23,14 @@ static void on_signal(int sig)
 /* For verbs that have something to say or to put back. */
 void catch_signals(void)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGALRM };
-	struct sigaction action = { .sa_handler = on_signal };
+	static const int signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGALRM };
+	struct sigaction action = { .sa_handler = on_signal }, before;
 
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++)
-		sigaction(signals[i], &action, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		sigaction(signals[i], &action, &before);
+		if (signals[i] == SIGHUP && before.sa_handler == SIG_IGN)
+			sigaction(SIGHUP, &before, NULL); /* nohup */
+	}
 }
 
 /* It goes off again and again, lest it be missed just before a call that waits. */
@@ -78,6 +81,7 @@ bool wait_for(__u64 until_ms, int fd, int *rc)
 
 	sigemptyset(&ours);
 	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGQUIT);
 	sigaddset(&ours, SIGTERM);
 	sigaddset(&ours, SIGHUP);
 	sigprocmask(SIG_BLOCK, &ours, &open);

@@ -5,6 +5,10 @@
 
 load helpers/mmopt
 
+# Each test has the unit made anew, for a place of its own; bats reads this.
+# shellcheck disable=SC2034
+BATS_NO_PARALLELIZE_WITHIN_FILE=true
+
 ETC=$BATS_TEST_DIRNAME/../../userspace/etc
 
 # The unit as "make install" leaves it, with the program that it names.

@@ -274,6 +274,28 @@ static void test_no_difference_at_all(void **state)
 	assert_float_equal(s.ratio, 1, 1e-6);
 }
 
+/* Most windows exactly alike, as of a metric in whole numbers: the rest decides. */
+static void test_mostly_alike(void **state)
+{
+	double diff[40];
+
+	(void)state;
+	for (size_t n = 20; n <= 40; n++) {
+		for (size_t some = 8; some <= 12; some++) {
+			for (int sign = -1; sign <= 1; sign += 2) {
+				struct ab_series s = { .diff = diff, .n = n };
+
+				for (size_t i = 0; i < n; i++)
+					diff[i] = i < some ? sign * (0.1 + (double)i / 20) : 0;
+				ab_judge(&s, 1);
+				assert_int_equal(s.verdict, sign > 0 ? AB_BETTER : AB_WORSE);
+				assert_true(sign > 0 ? s.low >= 1 : s.high <= 1);
+				assert_true(s.low <= s.ratio && s.ratio <= s.high);
+			}
+		}
+	}
+}
+
 static void test_one_burst_decides_nothing(void **state)
 {
 	double diff[PAIRS];
@@ -366,6 +388,7 @@ int main(void)
 		cmocka_unit_test(test_many_pairs),
 		cmocka_unit_test(test_too_little),
 		cmocka_unit_test(test_no_difference_at_all),
+		cmocka_unit_test(test_mostly_alike),
 		cmocka_unit_test(test_one_burst_decides_nothing),
 		cmocka_unit_test(test_holm),
 		cmocka_unit_test(test_histograms),
