@@ -171,8 +171,12 @@ int path_observe(struct path *path, bool on)
 		return RC_OK;
 	if (ret == -EINTR && !on)
 		return still_draining(path);
-	rc = fail(ret == -EACCES ? RC_DENIED : ret == -EPERM ? RC_LOCKDOWN : RC_FAILED, -ret,
-		  path->name, "cannot %s observing it", on ? "start" : "stop");
-	fail_info("run mmopt as root, and see the kernel log (dmesg)");
+	rc = fail(ret == -EACCES ? RC_DENIED : ret == -EPERM ? RC_LOCKDOWN :
+		  ret == -EBUSY ? RC_OWNED : ret == -EOPNOTSUPP ? RC_UNAVAILABLE : RC_FAILED,
+		  -ret, path->name, "cannot %s observing it", on ? "start" : "stop");
+	if (ret == -EBUSY)
+		fail_info("another livepatch or probe may own a function: see 'mmopt check'");
+	else
+		fail_info("run mmopt as root, and see the kernel log (dmesg)");
 	return rc;
 }

@@ -342,10 +342,23 @@ cut_short() {
 		}
 	END
 	run_mmopt ab "${SHORT[@]}" madvise zeta
-	assert_failure 1
+	assert_failure 10
 	assert_output ''
 	assert_stderr 'mmopt: zeta: cannot start observing it: Device or resource busy; '
 	left_as on 0
+}
+
+@test "one at a time" {
+	local lock
+
+	at_work 8192 1024
+	exec {lock}<"$MMOPT_ROOT$DIR"
+	flock "$lock"
+	run_mmopt ab --seconds 100 "${SHORT[@]}" madvise
+	exec {lock}<&-
+	assert_failure 1
+	assert_stderr "mmopt: ab: another 'mmopt ab' is at work: Device or resource busy; nothing was done"
+	left_as off 0
 }
 
 @test "a command that fails, is killed, or cannot be run" {
