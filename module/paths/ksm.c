@@ -509,8 +509,8 @@ static const struct mmopt_role roles[] = {
 static const char *const region_in[] = {
 	"ksm_scan_thread", "try_to_merge_with_ksm_page", "try_to_merge_with_zero_page",
 	"get_mergeable_page", "find_mergeable_vma", "scan_get_next_rmap_item",
-	"unstable_tree_search_insert", "cmp_and_merge_page", "ksm_do_scan",
-	"try_to_merge_one_page", "write_protect_page", "replace_page", NULL
+	"unstable_tree_search_insert", "cmp_and_merge_page", "ksm_do_scan", "replace_page",
+	"try_to_merge_one_page", "write_protect_page", "write_protect_page.constprop.0", NULL
 };
 
 static const char *const alien[] = {
