@@ -7,47 +7,7 @@
 
 # shellcheck disable=SC2016 # shells of their own expand these
 load helpers/mmopt
-
-DIR=/sys/kernel/debug/mmopt
-SHORT=(--window 0.1 --seed 1)
-
-# at_work STOCK_NS TAKEN_NS [STATE]: madvise, with calls that take about so long.
-at_work() {
-	tree_loaded
-	tree_path madvise "${3:-off}"
-	echo "$1 $2" >"$MMOPT_ROOT/.live"
-}
-
-# runs_for PAIRS [STATUS]: in LOAD, a command that ends when the windows of so many
-# pairs are over: statistics are read four times for each, with 100 calls between.
-runs_for() {
-	cat >"$BATS_TEST_TMPDIR/load" <<-END
-		#!/bin/sh
-		until [ "\$(sed -n 's/^calls //p' "$MMOPT_ROOT$DIR/madvise/stats")" -ge $(($1 * 400)) ]; do
-			sleep 0.05
-		done
-		exit ${2:-0}
-	END
-	chmod +x "$BATS_TEST_TMPDIR/load"
-	LOAD=(-- env -u LD_PRELOAD "$BATS_TEST_TMPDIR/load")
-}
-
-# is_gone PID: the process ends soon, if it has not; nobody may have asked how.
-is_gone() {
-	local i
-
-	for ((i = 0; i < 100; i++)); do
-		grep -q '^State:.[^ZX]' "/proc/$1/status" 2>/dev/null || return 0
-		sleep 0.1
-	done
-	return 1
-}
-
-# left_as STATE OBSERVE [PATH]: how the path was left.
-left_as() {
-	assert_equal "$(cat "$MMOPT_ROOT$DIR/${3:-madvise}/state")" "$1"
-	assert_equal "$(cat "$MMOPT_ROOT$DIR/${3:-madvise}/observe")" "$2"
-}
+load helpers/ab
 
 @test "a path that is faster" {
 	at_work 8192 1024
@@ -388,20 +348,6 @@ cut_short() {
 	assert_json '.command.argv | length' 7
 }
 
-# refuses STATUS TEXT ARGUMENT...: nothing is done.
-refuses() {
-	local status_=$1 text=$2
-
-	shift 2
-	run_mmopt ab "$@"
-	assert_failure "$status_"
-	assert_output ''
-	assert_stderr "$text"
-	assert_message_form
-	run asked
-	assert_output ''
-}
-
 @test "paths that cannot be measured are refused before anything is done" {
 	refuses 3 'mmopt: mmopt: the module is not loaded' madvise
 	at_work 8192 1024
@@ -473,94 +419,4 @@ refuses() {
 	runs_for 3
 	run_mmopt ab "${SHORT[@]}" madvise "${LOAD[@]}"
 	assert_stderr 'warning: madvise: nearly all calls are within one power of two'
-}
-
-@test "--csv, --plot and --html" {
-	local out=$BATS_TEST_TMPDIR pairs tag
-
-	at_work 8192 1024
-	runs_for 14
-	run_mmopt -j ab "${SHORT[@]}" --csv "$out/a.csv" --plot "$out/a.svg" --html "$out/a.html" \
-		--metric "echo 7 # <b>&\"'" madvise "${LOAD[@]}"
-	assert_success
-	assert_json 'has("errors") | not'
-	pairs=$(jq .pairs <<<"$output")
-	assert_equal "$(head -n 1 "$out/a.csv")" \
-		pair,window,at_s,length_s,path,state,calls,mean_ns,log_mean_ns,p50_ns,p99_ns,metric
-	run sed 1d "$out/a.csv"
-	assert_line --index 0 --regexp '^1,1,[0-9.]+,0\.[01][0-9]+,madvise,(off|on),[0-9]+,[0-9]+,[0-9]+,[0-9]+,[0-9]+,7$'
-	assert_equal "${#lines[@]}" $((pairs * 2))
-	grep -q '<svg' "$out/a.svg"
-	grep -q '>madvise: calls of each state<' "$out/a.svg"
-
-	run cat "$out/a.html"
-	assert_line --index 0 '<!DOCTYPE html>'
-	assert_line --partial '<code>echo 7 # &lt;b&gt;&amp;&quot;&#39;</code>'
-	assert_line --partial '<b>faster</b>'
-	assert_line --partial '<svg'
-	# Nothing is fetched: no address but the names of SVG's vocabularies.
-	refute_output --regexp '(src|href) *= *.[^#]'
-	run bash -c "sed 's/xmlns[:a-z]*=.[^ >]*//g' '$out/a.html' | grep -cE '://|@import|url\((.)?[^#]|<script|<link'"
-	assert_output 0
-	for tag in html head style body h1 p code table tr th td svg; do
-		assert_equal "$(grep -oE "<${tag}( |>|\$)" "$out/a.html" | wc -l)" \
-			"$(grep -o "</$tag>" "$out/a.html" | wc -l)"
-	done
-}
-
-@test "--plot makes a PNG too" {
-	at_work 8192 1024
-	runs_for 3
-	run_mmopt -j ab "${SHORT[@]}" --plot "$BATS_TEST_TMPDIR/a.png" madvise "${LOAD[@]}"
-	assert_success
-	assert_equal "$(head -c 4 "$BATS_TEST_TMPDIR/a.png" | tail -c 3)" PNG
-}
-
-@test "nothing to draw is said, and the page has no picture" {
-	local out=$BATS_TEST_TMPDIR
-
-	tree_loaded
-	tree_path madvise off
-	run_mmopt ab --window 0.1 --plot "$out/a.svg" --html "$out/a.html" madvise -- true
-	assert_success
-	assert_stderr 'warning: ab: no pair of windows with calls, so there is nothing to draw'
-	grep -q '<b>too little data</b>' "$out/a.html"
-	refute grep -q '<svg' "$out/a.html"
-}
-
-@test "files that cannot be written, and gnuplot if it is missing, are told before the run" {
-	at_work 8192 1024
-	local option
-
-	for option in csv plot html; do
-		refuses 1 "mmopt: --$option: cannot write $BATS_TEST_TMPDIR/nosuch/a.svg: No such file" \
-			"--$option" "$BATS_TEST_TMPDIR/nosuch/a.svg" madvise
-	done
-	mkdir "$BATS_TEST_TMPDIR/bin"
-	# mmopt with no program to be found, not even gnuplot
-	mmopt() {
-		LD_PRELOAD=$FAKE_KERNEL_LIB PATH=$BATS_TEST_TMPDIR/bin "$MMOPT" "$@"
-	}
-	for option in plot html; do
-		run_mmopt ab "--$option" "$BATS_TEST_TMPDIR/a.svg" madvise
-		assert_failure 1
-		assert_output ''
-		assert_stderr 'mmopt: gnuplot: cannot be run, and --plot and --html need it: No such file or directory; nothing was done; install gnuplot-nox'
-		assert [ ! -e "$BATS_TEST_TMPDIR/a.svg" ]
-	done
-	mmopt() {
-		LD_PRELOAD=$FAKE_KERNEL_LIB PATH=$BATS_TEST_TMPDIR/bin:$PATH "$MMOPT" "$@"
-	}
-	printf '#!/bin/sh\n[ "$1" = --version ]\n' >"$BATS_TEST_TMPDIR/bin/gnuplot"
-	chmod +x "$BATS_TEST_TMPDIR/bin/gnuplot"
-	run asked
-	assert_output ''
-	runs_for 3
-	run_mmopt -j ab "${SHORT[@]}" --plot "$BATS_TEST_TMPDIR/a.svg" \
-		madvise "${LOAD[@]}"
-	assert_failure 1
-	assert_json '.errors[0] | .where == "gnuplot" and .what == "cannot draw"'
-	run_mmopt -j ab "${SHORT[@]}" --csv /dev/full madvise -- true
-	assert_failure 1
-	assert_json '.errors[0].where' --csv
 }
