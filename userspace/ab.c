@@ -214,21 +214,6 @@ static void ab_free(struct ab_run *run)
 	ab_files_close(run);
 }
 
-/*
- * Two that alternate paths would take each other's windows for how the host was found. The
- * lock is on the control folder, and goes with us, however we end.
- */
-static int be_the_only_one(void)
-{
-	int dir = file_open("%s", control_dir()), rc;
-
-	if (dir < 0 || !flock(dir, LOCK_EX | LOCK_NB) || errno != EWOULDBLOCK)
-		return RC_OK;
-	rc = fail(RC_FAILED, EBUSY, "ab", "another 'mmopt ab' is at work");
-	fail_info("nothing was done; wait for it, or end it");
-	return rc;
-}
-
 int cmd_ab(struct json_object *doc, int argc, char **argv)
 {
 	struct ab_run run = { 0 };
@@ -239,8 +224,8 @@ int cmd_ab(struct json_object *doc, int argc, char **argv)
 		rc = control_open();
 	if (!rc)
 		rc = check_lockdown();
-	if (!rc)
-		rc = be_the_only_one();
+	if (!rc && !control_lock(LOCK_EX))
+		rc = control_busy("another mmopt");
 	if (!rc)
 		rc = choose_paths(&run, argc, argv);
 	if (!rc)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "conf.h"
 #include "mmopt.h"
@@ -75,11 +76,14 @@ static int set_untested(const struct conf *conf)
 	char now[8];
 	int rc, ret;
 
-	if (!conf->untested_line || file_line(now, sizeof(now), PARAM_UNTESTED) ||
-	    (now[0] == 'Y') == conf->allow_untested)
+	if (!conf->untested_line)
+		return RC_OK;
+	ret = file_line(now, sizeof(now), PARAM_UNTESTED);
+	if (!ret && (now[0] == 'Y') == conf->allow_untested)
 		return RC_OK;
 	changed = true;
-	ret = file_write(conf->allow_untested ? "Y" : "N", PARAM_UNTESTED);
+	if (!ret)
+		ret = file_write(conf->allow_untested ? "Y" : "N", PARAM_UNTESTED);
 	if (!ret)
 		return RC_OK;
 	rc = fail(ret == -EACCES || ret == -EPERM ? RC_DENIED : RC_FAILED, -ret,
@@ -201,9 +205,7 @@ static int apply_paths(struct json_object *doc, const struct conf *conf, struct 
 	json_array(doc, "paths");
 	for (size_t i = 0; i < list->n; i++) {
 		if (interrupted) {
-			rc = rc_first(rc, fail(RC_FAILED, EINTR, list->v[i].name,
-					       "was not reached"));
-			fail_info("'mmopt apply' again does the rest");
+			rc = rc_first(rc, not_reached(&list->v[i]));
 			break;
 		}
 		rc = rc_first(rc, apply_path(doc, conf, list, &list->v[i]));
@@ -219,6 +221,8 @@ static int apply(struct json_object *doc, const struct conf *conf)
 	rc = ensure_loaded(conf);
 	if (!rc)
 		rc = control_open();
+	if (!rc && !control_lock(LOCK_SH))
+		rc = control_busy("'mmopt ab'");
 	if (rc)
 		return rc;
 	catch_signals();

@@ -210,6 +210,8 @@ enum control {
 
 enum control control_find(void);
 int control_open(void);
+bool control_lock(int how);
+int control_busy(const char *who);
 const char *control_dir(void);
 int paths_read(struct path_list *list);
 void paths_free(struct path_list *list);
@@ -234,6 +236,7 @@ int path_observe(struct path *path, bool on);
 /* toggle.c */
 void toggle_result(struct json_object *results, const struct path *path,
 		   const char *result, const char *via);
+int not_reached(const struct path *path);
 
 /* load.c */
 int load_module(int argc, char **argv);

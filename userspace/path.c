@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -87,6 +88,26 @@ int control_open(void)
 		fail_info("'nommopt' on the kernel command line keeps it inert: boot without");
 	else
 		fail_info("look for 'mmopt' in the kernel log (dmesg)");
+	return rc;
+}
+
+/*
+ * "mmopt ab" switches paths by turns, and would take what others switch for how it found
+ * the host: it locks the folder of the switches for itself (LOCK_EX), whoever else switches
+ * shares it (LOCK_SH). The lock goes with us, however we end. Returns false if it is taken.
+ */
+bool control_lock(int how)
+{
+	int fd = file_open("%s", dir);
+
+	return fd < 0 || !flock(fd, how | LOCK_NB) || errno != EWOULDBLOCK;
+}
+
+int control_busy(const char *who)
+{
+	int rc = fail(RC_FAILED, EBUSY, "ab", "%s is at work", who);
+
+	fail_info("nothing was done; wait for it, or end it");
 	return rc;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "mmopt.h"
 
@@ -16,6 +18,15 @@ void toggle_result(struct json_object *results, const struct path *path,
 	if (via)
 		json_set(entry, "via", "%s", via);
 	json_object_array_add(results, entry);
+}
+
+/* A signal ends what is not begun yet, and nobody shall take the rest for done. */
+int not_reached(const struct path *path)
+{
+	int rc = fail(RC_FAILED, EINTR, path->name, "was not reached");
+
+	fail_info("the same command again does the rest");
+	return rc;
 }
 
 static bool named(const char *name, int argc, char **argv)
@@ -38,7 +49,7 @@ static int switch_all(struct json_object *results, struct path_list *list, bool 
 	unsigned int done = 0;
 	int rc = RC_OK;
 
-	for (size_t i = 0; i < list->n && !denied(rc) && !interrupted; i++) {
+	for (size_t i = 0; i < list->n && !denied(rc); i++) {
 		struct path *path = &list->v[i];
 		const char *via = NULL;
 		int one;
@@ -48,6 +59,10 @@ static int switch_all(struct json_object *results, struct path_list *list, bool 
 		if (path_is(path, "unavailable") && (all || !on)) {
 			toggle_result(results, path, "skipped", NULL);
 			continue;
+		}
+		if (interrupted) {
+			rc = rc_first(rc, not_reached(path));
+			break;
 		}
 		one = path_switch(list, path, on, &via);
 		toggle_result(results, path, one ? "failed" : on ? "on" : "off", via);
@@ -63,7 +78,7 @@ static int switch_all(struct json_object *results, struct path_list *list, bool 
 
 static int toggle(struct json_object *doc, bool on, int argc, char **argv)
 {
-	bool all = named("all", argc, argv);
+	bool all = named("all", argc, argv), ours;
 	struct path_list list;
 	int rc;
 
@@ -75,6 +90,9 @@ static int toggle(struct json_object *doc, bool on, int argc, char **argv)
 	rc = control_open();
 	if (rc)
 		return rc;
+	ours = control_lock(LOCK_SH);
+	if (on && !ours)
+		return control_busy("'mmopt ab'");
 	catch_signals();
 	rc = paths_read(&list);
 	if (!rc && !all)
@@ -82,6 +100,12 @@ static int toggle(struct json_object *doc, bool on, int argc, char **argv)
 	if (!rc)
 		rc = switch_all(json_array(doc, "paths"), &list, on, all, argc, argv);
 	paths_free(&list);
+	/* Nobody who wants stock code has to wait for it, but it may not stay. */
+	if (!rc && !ours) {
+		rc = fail(RC_FAILED, EBUSY, "ab",
+			  "'mmopt ab' is at work, and may switch a path on again");
+		fail_info("end it, and disable again");
+	}
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "mmopt.h"
 
@@ -59,7 +60,7 @@ static int paths_off(struct path_list *list)
 
 	if (control_find() != CONTROL_OK)
 		return parameter_off();
-	rc = paths_read(list);
+	rc = control_lock(LOCK_SH) ? paths_read(list) : control_busy("'mmopt ab'");
 	for (size_t i = 0; i < list->n && !rc; i++)
 		rc = path_off(list, &list->v[i]);
 	return rc;

@@ -309,16 +309,25 @@ cut_short() {
 }
 
 @test "one at a time" {
-	local lock
-
 	at_work 8192 1024
-	exec {lock}<"$MMOPT_ROOT$DIR"
-	flock "$lock"
-	run_mmopt ab --seconds 100 "${SHORT[@]}" madvise
-	exec {lock}<&-
+	ab_at_work run_mmopt ab --seconds 100 "${SHORT[@]}" madvise
 	assert_failure 1
-	assert_stderr "mmopt: ab: another 'mmopt ab' is at work: Device or resource busy; nothing was done"
+	assert_stderr "mmopt: ab: another mmopt is at work: Device or resource busy; nothing was done"
+	assert_message_form
 	left_as off 0
+	# while a path is being switched, too
+	behave <<-'END'
+		on_write() {
+			MMOPT_ROOT='' LD_PRELOAD='' flock --nonblock --exclusive "$MMOPT_ROOT/sys/kernel/debug/mmopt" true &&
+				return "$EIO"
+			default_write "$@"
+		}
+	END
+	run_mmopt enable madvise
+	assert_success
+	rm "$MMOPT_ROOT/.behave"
+	run_mmopt -j ab --window 0.1 madvise -- true
+	assert_success
 }
 
 @test "a command that fails, is killed, or cannot be run" {

@@ -357,3 +357,40 @@ write $DEBUG/madvise/enabled 1"
 	run asked
 	assert_output ''
 }
+
+@test "while mmopt ab is at work nothing is applied" {
+	loaded on off
+	conf 'enable = madvise'
+	ab_at_work run_mmopt -j apply
+	assert_failure 1
+	assert_json '.errors | length == 1 and .[0].errno == "EBUSY" and .[0].where == "ab"'
+	assert_json '.changed == false'
+	run asked
+	assert_output ''
+	ab_at_work run_mmopt apply --check
+	assert_success
+}
+
+@test "a signal: what was not reached is told" {
+	loaded on on
+	conf 'enable = none'
+	behave <<-'END'
+		on_write() { default_write "$@"; kill -s INT "$PPID"; exec sleep 60; }
+	END
+	run_mmopt -j apply
+	assert_failure 1
+	assert_json '[.paths[].path] | join(" ")' madvise
+	assert_json '.errors[1] | .where == "mremap" and .what == "was not reached"'
+}
+
+@test "allow_untested that cannot be read is not passed over" {
+	loaded off off
+	rm "$MMOPT_ROOT$PARAMETERS/allow_untested"
+	conf 'enable = madvise' 'allow_untested = no'
+	run_mmopt apply
+	assert_failure 1
+	assert_stderr 'mmopt: allow_untested: cannot be set: No such file or directory; '
+	assert_message_form
+	run asked
+	assert_output ''
+}

@@ -309,3 +309,44 @@ write $PARAMETER none"
 	assert_stderr 'its state cannot be read'
 	assert_message_form
 }
+
+@test "while mmopt ab is at work nothing is enabled, and what is disabled may not stay so" {
+	loaded
+	ab_at_work run_mmopt enable madvise
+	assert_failure 1
+	assert_output ''
+	assert_stderr "mmopt: ab: 'mmopt ab' is at work: Device or resource busy; nothing was done; "
+	assert_message_form
+	run asked
+	assert_output ''
+	loaded on
+	ab_at_work run_mmopt -j disable madvise
+	assert_failure 1
+	assert_json '.paths[0] | .result == "off" and .state == "off"'
+	assert_json '.errors | length == 1 and .[0].errno == "EBUSY" and .[0].where == "ab"'
+	ab_at_work run_mmopt disable madvise
+	assert_output 'madvise: off'
+	assert_stderr 'may switch a path on again: Device or resource busy; end it, and disable again'
+	assert_message_form
+}
+
+@test "a signal: what was not reached is told" {
+	loaded
+	tree_path zeta off
+	tree_path zulu 'unavailable: no such physics'
+	behave <<-'END'
+		on_write() { default_write "$@"; kill -s INT "$PPID"; exec sleep 60; }
+	END
+	run_mmopt -j enable all
+	assert_failure 1
+	assert_json '[.paths[].path] | join(" ")' madvise
+	assert_json '.errors[1] | .where == "zeta" and .what == "was not reached" and .errno == "EINTR"'
+	run_mmopt disable zeta madvise
+	assert_failure 1
+	assert_stderr 'mmopt: zeta: was not reached: Interrupted system call; the same command again does the rest'
+	assert_message_form
+	run_mmopt disable madvise
+	assert_failure 1
+	# shellcheck disable=SC2154
+	refute grep 'not reached' <<<"$stderr"
+}

@@ -210,3 +210,13 @@ remove mmopt'
 	assert_output 'write /sys/module/mmopt/parameters/enable none
 remove mmopt'
 }
+
+@test "not under mmopt ab, which would switch paths on again" {
+	loaded on
+	ab_at_work run_mmopt unload
+	assert_failure 1
+	assert_stderr "mmopt: ab: 'mmopt ab' is at work: Device or resource busy; nothing was done"
+	assert_message_form
+	run asked
+	assert_output ''
+}

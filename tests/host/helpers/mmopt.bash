@@ -42,6 +42,16 @@ run_mmopt_as_user() {
 		LD_PRELOAD="$FAKE_KERNEL_LIB" "$MMOPT" "$@"
 }
 
+# ab_at_work [COMMAND...]: that, while a run of mmopt ab holds its lock.
+ab_at_work() {
+	local lock
+
+	exec {lock}<"$MMOPT_ROOT/sys/kernel/debug/mmopt"
+	flock "$lock"
+	"$@"
+	exec {lock}<&-
+}
+
 # behave: the fake kernel's answers, from stdin.
 behave() {
 	cat >"$MMOPT_ROOT/.behave"
