@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ab.h"
+
+#define STOP_MS		10000
 
 static int unfit(int rc, const struct path *path, int err, const char *hint)
 {
@@ -165,7 +168,7 @@ static int end_load(struct ab_run *run)
 	if (!load->ended)
 		load->ended = child_ended(load->pid, &load->status);
 	if (!load->ended) {
-		load->status = child_stop(load->pid);
+		load->status = child_stop(load->pid, STOP_MS);
 		load->stopped = true;
 		return RC_OK;
 	}
@@ -233,6 +236,7 @@ int cmd_ab(struct json_object *doc, int argc, char **argv)
 	catch_signals();
 	signal(SIGCHLD, SIG_DFL);
 	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!rc)
 		rc = start_load(&run);
 	if (!rc) {

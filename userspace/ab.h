@@ -81,7 +81,7 @@ struct ab_run {
 /* ab_child.c: other programs */
 pid_t child_start(char *const argv[], int in, int out);
 bool child_ended(pid_t pid, int *status);
-int child_stop(pid_t pid);
+int child_stop(pid_t pid, unsigned int grace_ms);
 int child_run(char *const argv[], int in, int out);
 int ab_metric(double *value);
 

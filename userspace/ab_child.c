@@ -12,7 +12,6 @@
 
 #include "ab.h"
 
-#define STOP_MS		10000
 #define METRIC_MS	10000
 #define SLICE_MS	20
 
@@ -64,22 +63,30 @@ static int wait_end(pid_t pid)
 	return status;
 }
 
-/* Ends it and all of its group, kindly at first. Returns its status. */
-int child_stop(pid_t pid)
+/*
+ * Ends it and all of its group, kindly for @grace_ms. Those whose parents end are ours
+ * to wait for, see cmd_ab(). Returns the status of @pid.
+ */
+int child_stop(pid_t pid, unsigned int grace_ms)
 {
-	__u64 deadline = now_ms() + STOP_MS;
-	int status;
+	__u64 deadline = now_ms() + grace_ms;
+	int status = 0, one;
+	pid_t ended;
 
 	kill(-pid, SIGTERM);
-	while (now_ms() < deadline) {
-		if (child_ended(pid, &status)) {
+	for (;;) {
+		bool late = now_ms() >= deadline;
+
+		if (late)
 			kill(-pid, SIGKILL);
+		ended = waitpid(-pid, &one, late ? 0 : WNOHANG);
+		if (ended < 0 && errno == ECHILD)
 			return status;
-		}
-		nap_ms(SLICE_MS);
+		if (ended == pid)
+			status = one;
+		else if (!ended)
+			nap_ms(SLICE_MS);
 	}
-	kill(-pid, SIGKILL);
-	return wait_end(pid);
 }
 
 /* Runs it to its end. Returns its status, or a negative errno if it does not start. */
@@ -160,7 +167,7 @@ int ab_metric(double *value)
 			nap_ms(SLICE_MS);
 	}
 	if (len < 0) {
-		child_stop(pid);
+		child_stop(pid, 0);	/* paths are not what they were yet */
 		return metric_failed((int)-len, "the command was cut short", hint);
 	}
 	if (status)

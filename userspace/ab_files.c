@@ -5,19 +5,30 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ab.h"
 
+/* What is in it stays until there is something to write. */
 static FILE *open_one(const char *option, const char *name, int *rc)
 {
-	FILE *f = name ? fopen(name, "we") : NULL;
+	int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 
-	if (name && !f) {
+	if (!f) {
 		*rc = fail(RC_FAILED, errno, option, "cannot write %s", name);
 		fail_info("nothing was done; give a name in a folder that exists");
 	}
 	return f;
+}
+
+static bool same_file(FILE *a, FILE *b)
+{
+	struct stat x, y;
+
+	return a && b && !fstat(fileno(a), &x) && !fstat(fileno(b), &y) &&
+	       S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 static int check_gnuplot(void)
@@ -43,12 +54,17 @@ int ab_files_open(struct ab_run *run)
 {
 	int rc = check_gnuplot();
 
-	if (!rc)
+	if (!rc && ab_opts.csv)
 		run->csv = open_one("--csv", ab_opts.csv, &rc);
-	if (!rc)
+	if (!rc && ab_opts.plot)
 		run->plot = open_one("--plot", ab_opts.plot, &rc);
-	if (!rc)
+	if (!rc && ab_opts.html)
 		run->html = open_one("--html", ab_opts.html, &rc);
+	if (same_file(run->csv, run->plot) || same_file(run->csv, run->html) ||
+	    same_file(run->plot, run->html)) {
+		rc = fail(RC_USAGE, 0, "ab", "two options name the same file, nothing was done");
+		fail_info("give each of --csv, --plot and --html a file of its own");
+	}
 	return rc;
 }
 
@@ -187,10 +203,13 @@ static int plot_failed(int err)
 	return rc;
 }
 
-/* gnuplot reads the script from a file and writes to one: it need not know names. */
+/*
+ * gnuplot reads the script from a file and writes to one: it need not know names, nor
+ * (-d) what somebody wants of it elsewhere.
+ */
 static int draw(const struct ab_run *run, bool png, int out)
 {
-	char *const argv[] = { "gnuplot", NULL };
+	char *const argv[] = { "gnuplot", "-d", NULL };
 	FILE *script = tmpfile();
 	int status;
 
@@ -234,8 +253,10 @@ static void finish(struct ab_run *run, FILE **f, const char *option)
 
 	if (!*f)
 		return;
-	bad = ferror(*f);
-	if ((fclose(*f) || bad)) {
+	/* What was in it may have been longer; EINVAL: a pipe or device has no length. */
+	bad = fflush(*f) || ferror(*f) ||
+	      (ftruncate(fileno(*f), lseek(fileno(*f), 0, SEEK_CUR)) && errno != EINVAL);
+	if (fclose(*f) || bad) {
 		run->rc = rc_first(run->rc, fail(RC_FAILED, errno, option, "cannot write it all"));
 		fail_info("is the disk full?");
 	}

@@ -19,7 +19,7 @@ static const char head[] =
 	"</style>\n</head>\n<body>\n<h1>mmopt ab</h1>\n";
 
 static const char foot[] =
-	"<p>A ratio above 1 is in favour of the path. The verdict is Wilcoxon's signed-rank\n"
+	"The verdict is Wilcoxon's signed-rank\n"
 	"test over pairs of windows whose order was decided by a coin, corrected by Holm's\n"
 	"method; the interval holds the ratios which that test does not reject. See\n"
 	"mmopt(8).</p>\n</body>\n</html>\n";
@@ -106,6 +106,15 @@ static void verdict_cells(FILE *f, struct json_object *obj)
 		json_str(obj, "verdict"));
 }
 
+static void median_cell(FILE *f, struct json_object *metric, const char *state)
+{
+	fprintf(f, "<td colspan=\"4\">median ");
+	if (json_object_object_get(metric, state))
+		fprintf(f, "%.6g</td>", json_double(metric, state));
+	else
+		fprintf(f, "-</td>");
+}
+
 static void print_table(FILE *f, struct json_object *doc)
 {
 	struct json_object *paths = json_object_object_get(doc, "paths"), *metric;
@@ -126,8 +135,8 @@ static void print_table(FILE *f, struct json_object *doc)
 		if (!metric)
 			continue;
 		fprintf(f, "<tr><td>metric</td>");
-		fprintf(f, "<td colspan=\"4\">median %.6g</td>", json_double(metric, "off"));
-		fprintf(f, "<td colspan=\"4\">median %.6g</td>", json_double(metric, "on"));
+		median_cell(f, metric, "off");
+		median_cell(f, metric, "on");
 		verdict_cells(f, metric);
 	}
 	fprintf(f, "</table>\n");
@@ -135,6 +144,7 @@ static void print_table(FILE *f, struct json_object *doc)
 
 void ab_html(struct json_object *doc, const char *svg, FILE *out)
 {
+	const char *better = json_str(json_object_object_get(doc, "metric"), "better");
 	const char *picture = svg ? strstr(svg, "<svg") : NULL;
 
 	fputs(head, out);
@@ -142,5 +152,8 @@ void ab_html(struct json_object *doc, const char *svg, FILE *out)
 	print_table(out, doc);
 	if (picture)
 		fputs(picture, out);
+	fprintf(out, "<p>A ratio above 1 is in favour of the path%s.\n",
+		strcmp(better, "unknown") ? "" :
+		"; of the metric it says that the path makes it higher");
 	fputs(foot, out);
 }

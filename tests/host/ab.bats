@@ -150,12 +150,26 @@ write $DIR/madvise/observe 0"
 }
 
 @test "a metric that takes too long is cut short, with all that it started" {
+	local closed
+
+	for closed in '' 'echo 7; exec >&-;'; do
+		at_work 8192 1024
+		run_mmopt -j ab --seconds 60 madvise --window 0.1 --metric \
+			"sleep 1000 & echo \$! >'$BATS_TEST_TMPDIR/pid'; trap '' TERM; $closed wait"
+		assert_failure 1
+		assert_json '.errors[0] | .where == "--metric" and .errno == "ETIMEDOUT"'
+		is_gone "$(cat "$BATS_TEST_TMPDIR/pid")"
+		left_as off 0
+	done
+}
+
+@test "a signal ends a metric that has said its number and goes on" {
 	at_work 8192 1024
 	run_mmopt -j ab --seconds 60 madvise --window 0.1 \
-		--metric "sleep 1000 & echo \$! >'$BATS_TEST_TMPDIR/pid'; wait"
+		--metric 'echo 7; exec >&-; kill -INT "$PPID"; exec sleep 1000'
 	assert_failure 1
-	assert_json '.errors[0] | .where == "--metric" and .errno == "ETIMEDOUT"'
-	is_gone "$(cat "$BATS_TEST_TMPDIR/pid")"
+	assert_json '.errors[0] | .where == "--metric" and .errno == "EINTR"'
+	left_as off 0
 }
 
 # cut_short TEXT: the run fails with that message, reports, and leaves all as it was.
@@ -328,6 +342,43 @@ cut_short() {
 	rm "$MMOPT_ROOT/.behave"
 	run_mmopt -j ab --window 0.1 madvise -- true
 	assert_success
+}
+
+@test "nobody reads what it says: all is left as it was found" {
+	local gone
+
+	at_work 8192 1024 on
+	put "$DIR/madvise/observe" 1
+	behave <<-'END'
+		on_read() {
+			default_read "$@"
+			[ ${count[calls]} -lt 1400 ] || path_state madvise 'tripped: saw the impossible'
+		}
+	END
+	exec {gone}> >(exec true)
+	wait $!
+	run bash -c 'exec "$@" >&'"$gone"' 2>&1' - env LD_PRELOAD="$FAKE_KERNEL_LIB" "$MMOPT" \
+		ab --seconds 100 "${SHORT[@]}" madvise
+	exec {gone}>&-
+	assert_failure 1
+	left_as 'tripped: saw the impossible' 1
+	# but a command has its signals as ever
+	at_work 8192 1024
+	run_mmopt -j ab --window 0.1 madvise -- sh -c 'kill -PIPE $$'
+	assert_failure 1
+	assert_json '.command.signal == 13'
+}
+
+@test "what the command started is given time to end" {
+	local done=$BATS_TEST_TMPDIR/done
+
+	at_work 8192 1024
+	run_mmopt -j ab --seconds 3 "${SHORT[@]}" madvise -- sh -c "
+		(trap 'sleep 0.5; echo >$done; exit' TERM; while :; do sleep 0.05; done) &
+		exec sleep 1000"
+	assert_success
+	assert_json '.command.signal == 15'
+	assert [ -e "$done" ]
 }
 
 @test "a command that fails, is killed, or cannot be run" {

@@ -96,3 +96,65 @@ load helpers/ab
 	assert_failure 1
 	assert_json '.errors[0].where' --csv
 }
+
+# page OPTION...: the page of a short run, in words
+page() {
+	run_mmopt -j ab --window 0.1 --html "$BATS_TEST_TMPDIR/a.html" "$@" madvise -- true
+	assert_success
+	run cat "$BATS_TEST_TMPDIR/a.html"
+}
+
+@test "the page says what a ratio means, and nothing of a number that is not there" {
+	at_work 8192 1024
+	page --metric 'echo 7'
+	assert_line --partial 'in favour of the path; of the metric it says that the path makes it higher.'
+	assert_line --partial '<td colspan="4">median -</td><td colspan="4">median -</td>'
+	page --metric 'echo 7' --lower-is-better
+	assert_line '<p>A ratio above 1 is in favour of the path.'
+	page
+	assert_line '<p>A ratio above 1 is in favour of the path.'
+}
+
+@test "a file keeps what it has until there is something else to write" {
+	local a=$BATS_TEST_TMPDIR/a
+
+	at_work 8192 1024
+	put before "$(printf 'x%.0s' {1..99999})"
+	cp "$MMOPT_ROOT/before" "$a.html"
+	run_mmopt ab --html "$a.html" madvise -- "$BATS_TEST_TMPDIR/nosuch"
+	assert_failure 1
+	cmp "$MMOPT_ROOT/before" "$a.html"
+	page
+	assert_output --regexp '</html>$'
+
+	cp "$MMOPT_ROOT/before" "$a.svg"
+	runs_for 3
+	run_mmopt ab "${SHORT[@]}" --plot "$a.svg" --csv /dev/stdout madvise "${LOAD[@]}"
+	assert_success
+	assert_line --regexp '^1,1,.*,madvise,'
+	assert_equal "$(tr -d '[:space:]' <"$a.svg" | tail -c 6)" '</svg>'
+}
+
+@test "each file is for one thing" {
+	at_work 8192 1024
+	put before before
+	ln -s before "$MMOPT_ROOT/same.svg"
+	refuses 2 'mmopt: ab: two options name the same file, nothing was done; ' \
+		--csv "$MMOPT_ROOT/before" --plot "$MMOPT_ROOT/same.svg" madvise
+	refuses 2 'two options name the same file' \
+		--csv "$MMOPT_ROOT/x" --html "$MMOPT_ROOT/./x" madvise
+	assert_equal "$(<"$MMOPT_ROOT/before")" before
+	run_mmopt -j ab --window 0.1 --csv /dev/null --html /dev/null madvise -- true
+	assert_success
+}
+
+@test "gnuplot does not ask its own configuration" {
+	at_work 8192 1024
+	put home/.gnuplot "set label 'whoever' at graph 0.5, 0.5"
+	runs_for 3
+	HOME=$MMOPT_ROOT/home run_mmopt ab "${SHORT[@]}" --plot "$BATS_TEST_TMPDIR/a.svg" \
+		madvise "${LOAD[@]}"
+	assert_success
+	grep -q '<svg' "$BATS_TEST_TMPDIR/a.svg"
+	refute grep -q whoever "$BATS_TEST_TMPDIR/a.svg"
+}
