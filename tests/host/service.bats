@@ -42,6 +42,10 @@ setting() {
 	assert_equal "$(setting Type) $(setting RemainAfterExit)" 'oneshot yes'
 	run setting After
 	assert_output --partial sys-kernel-debug.mount
+	# which may still be building the module for a new kernel
+	assert_output --partial dkms.service
+	# longer than unload waits for calls of one path
+	assert [ "$(setting TimeoutStopSec)" -gt 60 ]
 	start=$(setting ExecStart)
 	stop=$(setting ExecStop)
 	assert_equal "$start" "$DEST/sbin/mmopt apply"
