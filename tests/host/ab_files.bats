@@ -158,3 +158,33 @@ page() {
 	grep -q '<svg' "$BATS_TEST_TMPDIR/a.svg"
 	refute grep -q whoever "$BATS_TEST_TMPDIR/a.svg"
 }
+
+# ns NUMBER: as mmopt says it
+ns() {
+	awk -v ns="$1" 'BEGIN {
+		split("ns us ms s", unit, " ")
+		for (i = 1; ns >= 1000 && i < 4; i++)
+			ns /= 1000
+		printf "%.3g %s\n", ns, unit[i]
+	}'
+}
+
+@test "the example in the README is the run that is recorded" {
+	local top=$BATS_TEST_DIRNAME/../.. state calls mean p50 p99 words
+	local record=$top/docs/ab-madvise.json
+
+	run sed -n '/sudo mmopt ab --seconds/,/^The verdict/s/^    //p' "$top/README.md"
+	read -ra words < <(jq -r '"\(.seconds) \(.window_s) \(.seed)"' "$record")
+	assert_line --index 1 "$(printf '%.3g s, windows of about %.3g s, seed %d' "${words[@]}")"
+	assert_line --index 2 "madvise: $(jq -r '.paths[0].verdict' "$record")"
+	for state in off on; do
+		read -r calls mean p50 p99 < <(jq -r ".paths[0].$state |
+			\"\(.count) \(.mean_ns) \(.p50_ns) \(.p99_ns)\"" "$record")
+		assert_line "$(printf '  %-8s %12d %11s %11s %11s' $state "$calls" \
+			"$(ns "$mean")" "$(ns "$p50")" "$(ns "$p99")")"
+	done
+	read -ra words < <(jq -r '.paths[0] | "\(.ratio) \(.confidence_percent) " +
+		"\(.ratio_low) \(.ratio_high) \(.p) \(.pairs)"' "$record")
+	assert_line "$(printf '  off / on: %.3g (%.4g %% confidence: %.3g to %.3g), p %.2g, %d pairs of windows' \
+		"${words[@]}")"
+}
