@@ -67,6 +67,10 @@ verdict_is()
 	mmopt -j ab --window 0.2 madvise >"$BATS_TEST_TMPDIR/out" 3>&- &
 	pid=$!
 	wait_until 30 grep -q '^off' "$ADVICE/state"
+	# nobody else switches meanwhile
+	run mmopt unload
+	assert_failure 1
+	assert_output --partial "'mmopt ab' is at work"
 	kill -INT $pid
 	wait $pid && rc=0 || rc=$?
 	assert_equal "$rc" 1
