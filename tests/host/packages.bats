@@ -111,3 +111,23 @@ field_of() {
 	run rpm -qcp "$rpms"/RPMS/x86_64/mmopt-*.rpm
 	assert_output /etc/mmopt.conf
 }
+
+@test "a key in a token is left to sign-file, other files are looked for" {
+	local dir=$BATS_TEST_TMPDIR
+
+	echo 'static int nothing __attribute__((used));' >"$dir/mmopt.c"
+	gcc -c -o "$dir/mmopt.ko" "$dir/mmopt.c"
+	# shellcheck disable=SC2016 # for that program to expand
+	printf '#!/bin/sh\necho "$2 $3" >%s\necho signature >>"$4"\n' "$dir/asked" >"$dir/sign-file"
+	chmod +x "$dir/sign-file"
+	touch "$dir/cert"
+	run "$TOP/packaging/sign-module" "$dir/sign-file" 'pkcs11:object=mok' "$dir/cert" "$dir/mmopt.ko"
+	assert_success
+	assert_equal "$(<"$dir/asked")" "pkcs11:object=mok $dir/cert"
+	assert_equal "$(tail -c 10 "$dir/mmopt.ko")" signature
+	for missing in key mok.pkcs11:x; do
+		run "$TOP/packaging/sign-module" "$dir/sign-file" "$dir/$missing" "$dir/cert" "$dir/mmopt.ko"
+		assert_failure 1
+		assert_output "mmopt: $dir/$missing: cannot be read"
+	done
+}
