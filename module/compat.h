@@ -120,4 +120,60 @@ void proto_flush(struct mm_struct *mm, unsigned long start, unsigned long end,
 	"void (struct mm_struct *, long unsigned int, long unsigned int, " \
 	"unsigned int, bool)"
 
+/*
+ * Another mapping of a page, whose page table entry is locked, for @dst; that of an
+ * anonymous one, which has to be small, fails if it may be pinned.
+ */
+#if KERNEL_VERSION(6, 15, 0) <= LINUX_VERSION_CODE
+#define mmopt_dup_anon(folio, dst, src) \
+	folio_try_dup_anon_rmap_pte(folio, &(folio)->page, dst, src)
+#define mmopt_dup_file(folio, page, dst)	folio_dup_file_rmap_pte(folio, page, dst)
+#elif KERNEL_VERSION(6, 8, 0) <= LINUX_VERSION_CODE
+#define mmopt_dup_anon(folio, dst, src) \
+	folio_try_dup_anon_rmap_pte(folio, &(folio)->page, src)
+#define mmopt_dup_file(folio, page, dst)	folio_dup_file_rmap_pte(folio, page)
+#else
+#define mmopt_dup_anon(folio, dst, src)	page_try_dup_anon_rmap(&(folio)->page, false, src)
+#define mmopt_dup_file(folio, page, dst)	page_dup_file_rmap(page, false)
+#endif
+
+/* Flags of a page, and has an mm ever pinned one? Renamed in 6.18. */
+#if KERNEL_VERSION(6, 18, 0) <= LINUX_VERSION_CODE
+#define mmopt_page_flags(page)	(&(page)->flags.f)
+#define mmopt_mm_pins(mm)	mm_flags_test(MMF_HAS_PINNED, mm)
+#else
+#define mmopt_page_flags(page)	(&(page)->flags)
+#define mmopt_mm_pins(mm)	test_bit(MMF_HAS_PINNED, &(mm)->flags)
+#endif
+
+/* The bit by which userfaultfd marks an entry; renamed in 7.3. */
+#if KERNEL_VERSION(7, 3, 0) <= LINUX_VERSION_CODE
+#define mmopt_pte_clear_uffd(pte)	pte_clear_uffd(pte)
+#else
+#define mmopt_pte_clear_uffd(pte)	pte_clear_uffd_wp(pte)
+#endif
+
+/* How many pages of a kind an mm has; per CPU since 6.2. */
+#if KERNEL_VERSION(6, 2, 0) <= LINUX_VERSION_CODE
+#define mmopt_add_rss(mm, kind, n)	percpu_counter_add(&(mm)->rss_stat[kind], n)
+#else
+#define mmopt_add_rss(mm, kind, n)	atomic_long_add(n, &(mm)->rss_stat.count[kind])
+#endif
+
+/* Since 6.6 the scheduler tells whether a task's CPU time has a limit. */
+#define MMOPT_TASK_LIMITED (KERNEL_VERSION(6, 6, 0) <= LINUX_VERSION_CODE)
+
+/* Lets a VMA that is nobody else's begin @pages later. */
+static inline void mmopt_vma_skip(struct vm_area_struct *vma, unsigned long pages)
+{
+#if KERNEL_VERSION(7, 3, 0) <= LINUX_VERSION_CODE
+	pgoff_t anon = vma_start_anon_pgoff(vma) + pages;
+
+	vma->__vm_anon_pgoff_lo = lower_32_bits(anon);
+	vma->__vm_anon_pgoff_hi = upper_32_bits(anon);
+#endif
+	vma->vm_start += pages << PAGE_SHIFT;
+	vma->vm_pgoff += pages;
+}
+
 #endif /* MMOPT_COMPAT_H */

@@ -107,8 +107,8 @@ struct mmopt_path {
 
 /* Every path, in the order of the ABI; ends with NULL. */
 extern struct mmopt_path *const mmopt_paths[];
-extern struct mmopt_path mmopt_path_mremap, mmopt_path_madvise, mmopt_path_ksm,
-			 mmopt_path_pagemap;
+extern struct mmopt_path mmopt_path_copy, mmopt_path_mremap, mmopt_path_madvise,
+	mmopt_path_ksm, mmopt_path_pagemap;
 
 #define mmopt_for_each_path(p, i) \
 	for ((i) = 0; ((p) = mmopt_paths[i]); (i)++)

@@ -78,6 +78,28 @@ pmd_t *mmopt_find_pmd(struct mm_struct *mm, unsigned long addr)
 }
 
 /**
+ * mmopt_make_pud() - the PUD entry of an address, with the tables above it made
+ * @mm:   as for mmopt_find_pud()
+ * @addr: user address
+ *
+ * Context: may sleep.
+ * Return: the entry, or NULL if memory is short.
+ */
+pud_t *mmopt_make_pud(struct mm_struct *mm, unsigned long addr)
+{
+	pgd_t *pgd = pgd_offset(mm, addr);
+	p4d_t *p4d;
+
+	if (pgtable_l5_enabled() && pgd_none(*pgd) &&
+	    static_call(k___p4d_alloc)(mm, pgd, addr))
+		return NULL;
+	p4d = p4d_offset(pgd, addr);
+	if (p4d_none(*p4d) && static_call(k___pud_alloc)(mm, p4d, addr))
+		return NULL;
+	return pud_offset(p4d, addr);
+}
+
+/**
  * mmopt_make_pmd() - the PMD entry of an address, with the tables above it made
  * @mm:   as for mmopt_find_pud()
  * @addr: user address
@@ -87,18 +109,9 @@ pmd_t *mmopt_find_pmd(struct mm_struct *mm, unsigned long addr)
  */
 pmd_t *mmopt_make_pmd(struct mm_struct *mm, unsigned long addr)
 {
-	pgd_t *pgd = pgd_offset(mm, addr);
-	p4d_t *p4d;
-	pud_t *pud;
+	pud_t *pud = mmopt_make_pud(mm, addr);
 
-	if (pgtable_l5_enabled() && pgd_none(*pgd) &&
-	    static_call(k___p4d_alloc)(mm, pgd, addr))
-		return NULL;
-	p4d = p4d_offset(pgd, addr);
-	if (p4d_none(*p4d) && static_call(k___pud_alloc)(mm, p4d, addr))
-		return NULL;
-	pud = pud_offset(p4d, addr);
-	if (pud_none(*pud) && static_call(k___pmd_alloc)(mm, pud, addr))
+	if (!pud || (pud_none(*pud) && static_call(k___pmd_alloc)(mm, pud, addr)))
 		return NULL;
 	return pud_leaf(*pud) ? NULL : pmd_offset(pud, addr);
 }

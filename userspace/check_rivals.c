@@ -17,6 +17,16 @@ static const struct {
 	const char *path; /* or paths */
 	const char *function;
 } used[] = {
+	{ "copy", "copy_page_range" },
+	{ "copy", "copy_p4d_range" },
+	{ "copy", "copy_pud_range" },
+	{ "copy", "copy_pmd_range" },
+	{ "copy", "copy_pte_range" },
+	{ "copy", "copy_present_ptes" },
+	{ "copy", "copy_present_pte" },
+	{ "copy", "dup_mmap" },
+	{ "copy", "dup_mm" },
+	{ "copy", "copy_process" },
 	{ "mremap", "move_page_tables" },
 	{ "mremap", "get_old_pud" },
 	{ "mremap", "get_old_pmd" },

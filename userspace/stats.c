@@ -19,6 +19,12 @@ static const struct {
 	MMOPT_COUNTERS(X)
 #undef X
 	{ "", MMOPT_KEY_NMISSED, "hits of a hook that were missed, so that stock code ran" },
+#define X(id, meaning) { "copy", #id, meaning },
+	MMOPT_COPY_COUNTERS(X)
+#undef X
+#define X(id, meaning) { "copy", MMOPT_PREFIX_FALLBACK #id, meaning },
+	MMOPT_COPY_FALLBACKS(X)
+#undef X
 #define X(id, meaning) { "madvise", MMOPT_PREFIX_FALLBACK #id, meaning },
 	MMOPT_MADVISE_FALLBACKS(X)
 #undef X

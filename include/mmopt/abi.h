@@ -28,6 +28,7 @@
 
 /* X(identifier, the kernel operation it makes faster) */
 #define MMOPT_PATHS(X) \
+	X(copy, "fork copies large mappings in a short loop, on several CPUs") \
 	X(mremap, "one TLB flush for many page tables moved") \
 	X(madvise, "MADV_COLD and MADV_PAGEOUT under per-VMA locks") \
 	X(ksm, "ksmd scans and merges under per-VMA locks") \
@@ -50,6 +51,18 @@
 	X(taken, "calls done the fast way") \
 	X(stock, "calls that stock code did, in whole or from some point on") \
 	X(pages, "pages in the ranges done the fast way")
+
+/* X(identifier, meaning): further counters of the path copy. */
+#define MMOPT_COPY_COUNTERS(X) \
+	X(left, "pages in parts of such ranges that stock code did") \
+	X(helped, "page tables that helpers copied")
+
+/* X(identifier, meaning): why the path copy left a call to stock code. */
+#define MMOPT_COPY_FALLBACKS(X) \
+	X(special, "a hugetlb, PFNMAP, MIXEDMAP or DAX mapping, or one that is shared") \
+	X(userfaultfd, "a mapping that is registered with userfaultfd") \
+	X(notifiers, "memory that a device or a virtual machine shares") \
+	X(unbatched, "nothing but holes, huge pages, swapped or pinned pages to copy")
 
 /* X(identifier, meaning): further counters of the path mremap. */
 #define MMOPT_MREMAP_COUNTERS(X) \

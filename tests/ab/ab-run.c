@@ -39,7 +39,7 @@ _Static_assert(PATH_COUNT <= AB_PATHS_MAX, "AB_PATHS_MAX");
 
 /* Those of one path next to each other. */
 const struct ab_case *const ab_suites[] = {
-	ab_mremap_cases, ab_realloc_cases, ab_madvise_cases, ab_ksm_cases,
+	ab_copy_cases, ab_mremap_cases, ab_realloc_cases, ab_madvise_cases, ab_ksm_cases,
 	ab_pagemap_cases, NULL
 };
 

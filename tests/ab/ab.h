@@ -59,6 +59,7 @@ struct ab_case {
 	void (*teardown)(const struct ab_case *c);
 };
 
+extern const struct ab_case ab_copy_cases[];
 extern const struct ab_case ab_madvise_cases[];
 extern const struct ab_case ab_mremap_cases[];
 extern const struct ab_case ab_realloc_cases[];
@@ -92,6 +93,7 @@ struct ab_loop {
 	unsigned int ms;
 	unsigned int min;		/* batches at least; 0: as many as usual */
 	double quantile;		/* of the batches, see ab_quiet() */
+	bool anywhere;			/* on any CPU, not on one */
 };
 
 int ab_quiet(const struct ab_loop *l, double *per_call);

@@ -135,9 +135,9 @@ static void yardstick(void)
 }
 
 /*
- * Time many short batches, on one CPU, and take a low quantile: what disturbs a
- * batch (a tick, another process, the host of a guest) only ever adds time, so
- * that the quicker batches show the cost of the code itself.
+ * Time many short batches, on one CPU if nothing else is asked for, and take a low
+ * quantile: what disturbs a batch (a tick, another process, the host of a guest)
+ * only ever adds time, so that the quicker batches show the cost of the code itself.
  *
  * The speed of a machine drifts by some percent within seconds, more than what
  * is to be told apart. So after each batch the cheapest system call, which mmopt
@@ -156,7 +156,8 @@ int ab_quiet(const struct ab_loop *l, double *per_call)
 		return -1;
 	}
 	yard = v + QUIET_MAX;
-	pin(&before);
+	if (!l->anywhere)
+		pin(&before);
 	warm = ab_now() + l->ms * 100000ULL;
 	end = warm + l->ms * 1000000ULL;
 	do {
@@ -172,7 +173,8 @@ int ab_quiet(const struct ab_loop *l, double *per_call)
 		v[n] = (double)(t1 - t0) / l->calls;
 		yard[n++] = (double)(t2 - t1) / YARDSTICK_CALLS;
 	} while (!err && (t2 < end || n < min) && n < QUIET_MAX);
-	sched_setaffinity(0, sizeof(before), &before);
+	if (!l->anywhere)
+		sched_setaffinity(0, sizeof(before), &before);
 	*per_call = ab_quantile(v, n, l->quantile) / ab_quantile(yard, n, YARDSTICK_QUANTILE);
 	free(v);
 	return err;

@@ -12,7 +12,7 @@
 #include "ab.h"
 
 #define ZRAM_CONTROL	"/sys/class/zram-control"
-#define ZRAM_BYTES	"512M"
+#define ZRAM_BYTES	"2G"
 
 static int device = -1;
 static bool swapping, our_module;

@@ -10,8 +10,9 @@ SWITCHES=(enabled observe)
 BAD=("" "\n" " " 2 -1 00 01 10 1x x1 "1 " " 1" "1\n\n" "1\n0" onn o of offf "on " On ON yes no
 	true Y N "1\0" "0\0" "\0" "\01" "on\0on" 0x1 $'\377' madvise)
 
-# Files that a path has beside those of every path.
-declare -gA MORE=([mremap]="batch_bytes 644" [pagemap]="large_bytes 644")
+# Numbers to set that a path has beside the files of every path.
+declare -gA MORE=([copy]="min_bytes threads min_chunk_bytes" [mremap]="batch_bytes"
+	[pagemap]="large_bytes")
 
 setup()
 {
@@ -76,7 +77,9 @@ abi()
 				echo "$path/stats 444 0"
 				echo "$path/explain 444 0"
 				echo "$path/reset 200 0"
-				[ -z "${MORE[$path]:-}" ] || echo "$path/${MORE[$path]} 0"
+				for file in ${MORE[$path]:-}; do
+					echo "$path/$file 644 0"
+				done
 			done
 		} | sort
 	)"
@@ -133,6 +136,7 @@ abi()
 		madvise) want="callsite do_madvise" ;;
 		ksm) want="callsite down_read" ;;
 		pagemap) want="callsite down_read_killable" ;;
+		copy) want="callsite copy_page_range" ;;
 		*) fail "what does $path do?" ;;
 		esac
 		assert_line "mechanism ${want% *}"

@@ -54,6 +54,15 @@ without()
 		pgtable_trans_huge_deposit __pte_alloc __pmd_alloc __pud_alloc
 }
 
+@test "without a symbol that it needs, the path copy is unavailable and names it" {
+	local limit=cfs_task_bw_constrained
+
+	require_path copy
+	! kernel_is 6.1 || limit=__cfs_bandwidth_used
+	without copy copy_page_range highest_memmap_pfn __pte_alloc __pmd_alloc __pud_alloc \
+		insn_decode text_mutex $limit
+}
+
 @test "without a symbol that some kernels lack, the path is available" {
 	require_path madvise
 	rmmod mmopt

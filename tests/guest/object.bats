@@ -14,6 +14,7 @@ INDIRECT='
 	^mmopt_btf_check$			checks, ours
 	^(mmopt_calls_find|find|scan)$		the decoder that the caller gives, ours
 	^(mmopt_walk_vma|walk_pmds)$		the callback of our own page walk
+	^(mmopt_crew_do|serve|help)$		the work that is shared, ours
 	^takeover$				the filter of a hook, ours
 	^(call_selftest|mmopt_entry_selftest)$	the function of the self test, ours
 	^__traceiter_				tracers, by the kernel'\''s own macros
@@ -79,4 +80,14 @@ code_of()
 		assert_output --regexp 'jmp .*'
 		assert_output --partial "__SCT__k_${function#mmopt_}"
 	done
+}
+
+@test "small mappings pass without a frame of ours: in by the call, out by a jump" {
+	run code_of mmopt_copy_page_range
+	refute_output ""
+	assert_equal "$(grep -c '\bcall\b' <<<"$output")" 1
+	assert_output --partial __fentry__
+	refute_output --regexp '\bret\b|__x86_return_thunk'
+	refute_output --regexp '\bpush\b|sub +.0x[0-9a-f]+,%rsp'
+	assert_output --partial "__SCT__k_copy_page_range"
 }

@@ -162,6 +162,15 @@ advise()
 	path_enable mremap
 }
 
+@test "the path copy stays off for what it goes around" {
+	insmod "$BATS_TEST_DIRNAME/mod-probe/mmopt_test_probe.ko" function=copy_page_range
+	run poke "$MMOPT/copy/enabled" 1
+	assert_output EBUSY
+	assert_regex "$(path_state copy)" '^off: .*\bcopy_page_range\b'
+	rmmod mmopt_test_probe
+	path_enable copy
+}
+
 @test "a probe that claims a function keeps the path off, in either order" {
 	local function
 

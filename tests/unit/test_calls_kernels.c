@@ -54,6 +54,7 @@ static const struct site sites13[] = {
 	{ "__ia32_sys_madvise", { { "do_madvise", 1, 1 } } },
 	{ "io_madvise", { { "do_madvise", 1, 1 } } },
 	{ "__do_sys_process_madvise", { { "do_madvise", 1, 1 } } },
+	{ "copy_process", { { "copy_page_range", 1, 1 } } },
 	KSM_SITES,
 	PAGEMAP_SITES("uffd_wp_range"),
 	{ 0 },
@@ -64,6 +65,7 @@ static const struct site sites13_backports[] = {
 			  { "madvise_unlock", 1, 2 } } },
 	{ "vector_madvise", { { "madvise_lock", 1, 2 }, { "madvise_do_behavior", 1, 1 },
 			      { "madvise_unlock", 1, 2 } } },
+	{ "dup_mmap", { { "copy_page_range", 1, 1 } } },
 	KSM_SITES,
 	PAGEMAP_SITES("change_protection"),
 	{ 0 },
@@ -71,6 +73,7 @@ static const struct site sites13_backports[] = {
 
 static const struct site sites12[] = {
 	{ "__x64_sys_madvise", { { "do_madvise", 1, 1 } } },
+	{ "dup_mmap", { { "copy_page_range", 1, 1 } } },
 	{ 0 },
 };
 
