@@ -47,6 +47,35 @@ void pin(void)
 		die("cannot stay on one CPU");
 }
 
+static int fail_file(void)
+{
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		die("no /proc/self/fail-nth");
+	return fd;
+}
+
+void fail_nth(unsigned int n)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%u", n);
+
+	if (pwrite(fail_file(), text, len, 0) != len)
+		die("cannot write fail-nth");
+}
+
+bool has_failed(void)
+{
+	char text[16] = "";
+
+	if (pread(fail_file(), text, sizeof(text) - 1, 0) <= 0)
+		die("cannot read fail-nth");
+	return !atoi(text);
+}
+
 char *map_fenced(size_t pages)
 {
 	char *p = mmap(NULL, (pages + 2) * PAGE, PROT_NONE,

@@ -41,6 +41,13 @@ const char *cached(void *p, size_t pages);
 /* Sum of a field, in kB, over the VMAs that overlap the range. */
 long smaps_kb(const char *field, const void *p, size_t len);
 
+/*
+ * Lets the nth allocation of this thread from here on fail, on a kernel with fault
+ * injection; 0 none. Then: has it come to that?
+ */
+void fail_nth(unsigned int n);
+bool has_failed(void);
+
 /* "ok", a number, or the name of errno. */
 const char *outcome(long ret);
 

@@ -4,11 +4,14 @@
  *				what a child has must not change, and what a thread has
  *				written must stay
  * fork_race depth LEVELS MIB	each child writes some pages and forks again
+ * fork_race fail FORKS MIB	forks while the kernel lets the first, second, ... allocation
+ *				fail, until all went well, and again
  * fork_race pagetables CGROUP MIB
  *				prints by how much a fork raises what the cgroup pays for
  *				page tables, in bytes
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -159,6 +162,36 @@ static int depth(unsigned int levels)
 	return !good;
 }
 
+static int fail(unsigned int forks)
+{
+	unsigned int n = 0, refused = 0, rounds = 0;
+	bool good = true;
+
+	while (forks-- && good) {
+		pid_t pid;
+		bool hit;
+		int err;
+
+		fail_nth(++n);
+		pid = fork();
+		if (!pid)
+			_exit(!level_good(0));
+		err = errno;
+		hit = has_failed();
+		fail_nth(0);
+		if (pid < 0 && (!hit || err != ENOMEM))
+			die("allocation %u: fork", n);
+		good = (pid < 0 || ended_well(pid)) && level_good(0);
+		refused += pid < 0;
+		if (!hit) {
+			rounds++;
+			n = 0;
+		}
+	}
+	printf("refused %u, rounds %u, %s\n", refused, rounds, good ? "all good" : "SOME WRONG");
+	return !good;
+}
+
 static long charged(const char *cgroup)
 {
 	char name[256], key[64];
@@ -203,11 +236,13 @@ static int pagetables(const char *cgroup)
 int main(int argc, char **argv)
 {
 	if (argc != 4)
-		die("usage: fork_race race|depth|pagetables WHAT MIB");
+		die("usage: fork_race race|depth|fail|pagetables WHAT MIB");
 	make(strtoul(argv[3], NULL, 10));
 	if (!strcmp(argv[1], "race"))
 		return race(strtoul(argv[2], NULL, 10));
 	if (!strcmp(argv[1], "depth"))
 		return depth(strtoul(argv[2], NULL, 10));
+	if (!strcmp(argv[1], "fail"))
+		return fail(strtoul(argv[2], NULL, 10));
 	return pagetables(argv[2]);
 }
