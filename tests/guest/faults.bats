@@ -61,6 +61,15 @@ teardown()
 		$(($(stat_of mremap taken) + $(stat_of mremap stock)))
 }
 
+# What nothing points to any more, of what is older than a few seconds.
+scan_leaks()
+{
+	sleep 6
+	echo scan >/sys/kernel/debug/kmemleak
+	echo scan >/sys/kernel/debug/kmemleak
+	cat /sys/kernel/debug/kmemleak
+}
+
 # What the cgroup pays for, when nobody is left in it.
 nothing_left()
 {
@@ -73,6 +82,8 @@ nothing_left()
 	require_path copy
 	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
 	mkdir $group
+	scan_leaks
+	echo clear >/sys/kernel/debug/kmemleak
 	path_enable copy
 	run sh -c "echo \$\$ >$group/cgroup.procs && exec '$PROG/fork_race' fail 2000 16"
 	remark "$output"
@@ -82,5 +93,7 @@ nothing_left()
 	assert [ "$(stat_of copy helped)" -ge 100 ]
 	wait_until 30 nothing_left $group
 	rmdir $group
+	path_disable copy
+	assert_equal "$(scan_leaks)" ""
 	echo -memory >/sys/fs/cgroup/cgroup.subtree_control
 }
