@@ -51,7 +51,7 @@ image_packages()
 	case $1 in
 	*-debug) kernel=debug ;;
 	esac
-	package_list "$VM"/packages/{build,peers,test,$kernel}
+	package_list "$VM"/packages/{build,clients,peers,test,$kernel}
 	readme_commands |
 		sed -n 's/^\(sudo \)\{0,1\}apt\(-get\)\{0,1\} install//p' |
 		tr -s '[:space:]' '\n' | sed -e '/^-/d' -e '/^$/d'
