@@ -259,7 +259,7 @@ help_comes()
 	assert_equal "$(stat_of copy helped)" 0
 }
 
-@test "page tables are charged to the cgroup of who forks, and its limit holds" {
+@test "page tables are charged to the cgroup of who forks" {
 	local group=/sys/fs/cgroup/mmopt-copy how got
 
 	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
@@ -275,4 +275,48 @@ help_comes()
 	assert [ "${got[0]}" -ge 131072 ]
 	wait_until 10 rmdir $group
 	echo -memory >/sys/fs/cgroup/cgroup.subtree_control
+}
+
+# children_of MIB: how many a process of that size has in 10 MiB more
+children_of()
+{
+	local group
+
+	group=$(mktemp -d /sys/fs/cgroup/mmopt.XXXXXX)
+	echo 0 >"$group/memory.swap.max"
+	echo $((($1 + 10) << 20)) >"$group/memory.max"
+	# nobody can be killed for it, so that fork has to fail
+	CHILDREN=$(sh -c "echo -1000 >/proc/self/oom_score_adj &&
+		echo \$\$ >$group/cgroup.procs && exec '$PROG/fork_race' children 150 $1")
+	wait_until 10 rmdir "$group"
+	assert_regex "$CHILDREN" '^[0-9]+ all good$'
+	CHILDREN=${CHILDREN% all good}
+}
+
+@test "the memory limit of a cgroup holds for page tables" {
+	local how off
+
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	children_of 64
+	off=$CHILDREN
+	path_enable copy
+	for how in alone helped; do
+		$how
+		children_of 64
+		remark "$off children, $how $CHILDREN"
+		assert [ "$CHILDREN" -lt 100 ]
+		assert [ $((CHILDREN * 100)) -ge $((off * 95)) ]
+		assert [ $((CHILDREN * 100)) -le $((off * 105)) ]
+	done
+	echo -memory >/sys/fs/cgroup/cgroup.subtree_control
+}
+
+@test "fork and exec of all kinds, with every mapping taken" {
+	path_enable copy
+	helped
+	echo 4096 >"$COPY/min_bytes"
+	stress-ng --fork 1 --forkheavy 1 --forkheavy-procs 32 --vforkmany 1 --exec 1 \
+		--timeout 10 --verify --quiet
+	assert [ "$(stat_of copy taken)" -ge 1000 ]
+	assert_equal "$(stat_of copy stock)" 0
 }

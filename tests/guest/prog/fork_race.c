@@ -6,6 +6,8 @@
  * fork_race depth LEVELS MIB	each child writes some pages and forks again
  * fork_race fail FORKS MIB	forks while the kernel lets the first, second, ... allocation
  *				fail, until all went well, and again
+ * fork_race children MOST MIB	has children until there is no memory for one more, and
+ *				prints how many
  * fork_race pagetables CGROUP MIB
  *				prints by how much a fork raises what the cgroup pays for
  *				page tables, in bytes
@@ -97,7 +99,7 @@ static bool ended_well(pid_t pid)
 {
 	int status;
 
-	return waitpid(pid, &status, 0) == pid && !status;
+	return waitpid(pid, &status, 0) >= 0 && !status;
 }
 
 static int race(unsigned int forks)
@@ -192,6 +194,32 @@ static int fail(unsigned int forks)
 	return !good;
 }
 
+static int children(unsigned int most)
+{
+	unsigned int n = 0;
+	bool good = true;
+	int ends[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(ends))
+		die("pipe");
+	for (pid = 1; n < most && pid >= 0; n += pid >= 0) {
+		pid = fork();
+		if (!pid) {
+			close(ends[1]);
+			_exit(read(ends[0], &c, 1) || !level_good(0));
+		}
+	}
+	if (pid < 0 && errno != ENOMEM)
+		die("fork");
+	close(ends[1]);
+	for (unsigned int i = 0; i < n; i++)
+		good = ended_well(-1) && good;
+	printf("%u %s\n", n, good && level_good(0) ? "all good" : "SOME WRONG");
+	return !good;
+}
+
 static long charged(const char *cgroup)
 {
 	char name[256], key[64];
@@ -236,12 +264,14 @@ static int pagetables(const char *cgroup)
 int main(int argc, char **argv)
 {
 	if (argc != 4)
-		die("usage: fork_race race|depth|fail|pagetables WHAT MIB");
+		die("usage: fork_race race|depth|fail|children|pagetables WHAT MIB");
 	make(strtoul(argv[3], NULL, 10));
 	if (!strcmp(argv[1], "race"))
 		return race(strtoul(argv[2], NULL, 10));
 	if (!strcmp(argv[1], "depth"))
 		return depth(strtoul(argv[2], NULL, 10));
+	if (!strcmp(argv[1], "children"))
+		return children(strtoul(argv[2], NULL, 10));
 	if (!strcmp(argv[1], "fail"))
 		return fail(strtoul(argv[2], NULL, 10));
 	return pagetables(argv[2]);
