@@ -18,6 +18,7 @@
 #include <linux/cpumask.h>
 #include <linux/jump_label.h>
 #include <linux/kthread.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 
@@ -122,7 +123,13 @@ MMOPT_DEFINE_KFUNC(cfs_task_bw_constrained, proto_limited);
 
 static bool limited(void)
 {
-	return static_call(k_cfs_task_bw_constrained)(current);
+	bool has;
+
+	/* the cgroup can be left, and go, meanwhile */
+	rcu_read_lock();
+	has = static_call(k_cfs_task_bw_constrained)(current);
+	rcu_read_unlock();
+	return has;
 }
 
 static int find_limit(char *why, size_t why_len)
