@@ -20,8 +20,14 @@ const char *const conf_paths[CONF_PATHS] = {
 };
 
 const struct conf_tunable conf_tunables[] = {
+#define X(id, min, max, what) { "copy", #id, min, max },
+	MMOPT_COPY_TUNABLES(X)
+#undef X
 #define X(id, min, max, what) { "mremap", #id, min, max },
 	MMOPT_MREMAP_TUNABLES(X)
+#undef X
+#define X(id, min, max, what) { "pagemap", #id, min, max },
+	MMOPT_PAGEMAP_TUNABLES(X)
 #undef X
 };
 

@@ -57,6 +57,12 @@
 	X(left, "pages in parts of such ranges that stock code did") \
 	X(helped, "page tables that helpers copied")
 
+/* X(identifier, least, greatest, meaning): numbers of the path copy that can be set. */
+#define MMOPT_COPY_TUNABLES(X) \
+	X(min_bytes, 4096, 1UL << 46, "smaller mappings are none of its business") \
+	X(threads, 1, 16, "how many CPUs copy one mapping at most") \
+	X(min_chunk_bytes, 2097152, 1UL << 46, "a helper is asked for each such piece")
+
 /* X(identifier, meaning): why the path copy left a call to stock code. */
 #define MMOPT_COPY_FALLBACKS(X) \
 	X(special, "a hugetlb, PFNMAP, MIXEDMAP or DAX mapping, or one that is shared") \
@@ -114,6 +120,10 @@
 	X(batches, "times that small ones were walked under mmap_lock") \
 	X(deferred, "TLB flushes put off to the end of these") \
 	X(flushes, "TLB flushes done for those")
+
+/* X(identifier, least, greatest, meaning): numbers of the path pagemap that can be set. */
+#define MMOPT_PAGEMAP_TUNABLES(X) \
+	X(large_bytes, 4096, 1073741824, "a VMA from this on is walked under its own lock")
 
 /* X(identifier, meaning): why the path pagemap took mmap_lock. */
 #define MMOPT_PAGEMAP_FALLBACKS(X) \

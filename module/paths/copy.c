@@ -133,9 +133,7 @@ static unsigned long min_bytes = SZ_1M, min_chunk_bytes = SZ_32M;
 static unsigned long threads = 8;
 
 static const struct mmopt_tunable tunables[] = {
-	{ "min_bytes", &min_bytes, PAGE_SIZE, 1UL << 46 },
-	{ "threads", &threads, 1, MMOPT_CREW_MAX },
-	{ "min_chunk_bytes", &min_chunk_bytes, PMD_SIZE, 1UL << 46 },
+	MMOPT_COPY_TUNABLES(MMOPT_TUNABLE)
 	{ }
 };
 

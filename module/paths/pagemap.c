@@ -72,7 +72,7 @@
 static unsigned long large_bytes = SZ_8M;
 
 static const struct mmopt_tunable tunables[] = {
-	{ "large_bytes", &large_bytes, PAGE_SIZE, SZ_1G },
+	MMOPT_PAGEMAP_TUNABLES(MMOPT_TUNABLE)
 	{ }
 };
 

@@ -305,8 +305,9 @@ children_of()
 		children_of 64
 		remark "$off children, $how $CHILDREN"
 		assert [ "$CHILDREN" -lt 100 ]
-		assert [ $((CHILDREN * 100)) -ge $((off * 95)) ]
-		assert [ $((CHILDREN * 100)) -le $((off * 105)) ]
+		# a CPU charges 64 pages ahead, and has them or not
+		assert [ "$CHILDREN" -ge $((off - 4)) ]
+		assert [ "$CHILDREN" -le $((off + 4)) ]
 	done
 	echo -memory >/sys/fs/cgroup/cgroup.subtree_control
 }
