@@ -5,20 +5,25 @@
  * the crew has come. The caller waits for none who has not taken an item, so that
  * it can always finish alone, however busy the other CPUs are; and for those who
  * have only as long as that item takes, since they do it under a spinlock, which no
- * other task can interrupt.
+ * other task can interrupt. (A hypervisor can take the CPU away, as from any holder
+ * of a lock.) With PREEMPT_RT one could, and the caller would wait for a task that
+ * matters less: no help there.
  *
  * Threads of our own and not a workqueue: a helper runs where the caller may run and
  * with its nice value, and a worker of an unbound queue belongs to whoever comes next.
  *
  * A helper gets nothing of the caller's but its CPUs and its nice value, so an item
  * must not sleep, allocate, or ask who current is. Its CPU time is not charged to
- * the caller's cgroup: a task whose cgroup has a limit on that gets no help, nor does
- * one that is scheduled by anything else than its nice value.
+ * the caller's cgroup, nor weighed by it: a task whose cgroup has a limit on that gets
+ * no help, nor does one that is scheduled by anything else than its nice value, or may
+ * run on isolated CPUs.
  */
+#include <linux/bitmap.h>
 #include <linux/cpumask.h>
 #include <linux/jump_label.h>
 #include <linux/kthread.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/isolation.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 
@@ -43,19 +48,17 @@ struct work {
 /**
  * struct member - a thread of the crew
  * @task:  the thread
- * @hired: a caller has it; under crew_lock
  * @lock:  protects @work, and is held while the thread does an item of it
  * @work:  whose items to take
  */
 struct member {
 	struct task_struct *task;
-	bool hired;
 	spinlock_t lock; /* see above */
 	struct work *work;
 };
 
-static DEFINE_SPINLOCK(crew_lock); /* who is hired */
 static struct member crew[MMOPT_CREW_MAX - 1];
+static unsigned long hired; /* a bit for each whom a caller has */
 static unsigned int crew_size;
 
 static bool take(struct work *work, unsigned int *item)
@@ -102,7 +105,7 @@ static int serve(void *arg)
 	return 0;
 }
 
-/* Has the task's cgroup, or one above it, a limit on CPU time? */
+/* Has the task's cgroup, or one above it, a limit on CPU time? Under RCU. */
 #ifndef CONFIG_CFS_BANDWIDTH
 
 static bool limited(void)
@@ -123,13 +126,7 @@ MMOPT_DEFINE_KFUNC(cfs_task_bw_constrained, proto_limited);
 
 static bool limited(void)
 {
-	bool has;
-
-	/* the cgroup can be left, and go, meanwhile */
-	rcu_read_lock();
-	has = static_call(k_cfs_task_bw_constrained)(current);
-	rcu_read_unlock();
-	return has;
+	return static_call(k_cfs_task_bw_constrained)(current);
 }
 
 static int find_limit(char *why, size_t why_len)
@@ -145,7 +142,7 @@ static int find_limit(char *why, size_t why_len)
 
 #else
 
-/* Older kernels only tell whether any cgroup has one. */
+/* Older kernels only tell whether any cgroup has one, or had one when it was removed. */
 static struct static_key *any_limit;
 
 static bool limited(void)
@@ -164,24 +161,9 @@ static int find_limit(char *why, size_t why_len)
 
 #endif
 
-static unsigned int hire(struct member **hired, unsigned int want)
-{
-	unsigned int i, n = 0;
-
-	spin_lock(&crew_lock);
-	for (i = 0; i < crew_size && n < want; i++) {
-		if (crew[i].hired)
-			continue;
-		crew[i].hired = true;
-		hired[n++] = &crew[i];
-	}
-	spin_unlock(&crew_lock);
-	return n;
-}
-
 static void begin(struct member *m, struct work *work)
 {
-	/* it stays away if the caller's CPUs are all going down */
+	/* fails if the caller's CPUs are all going down */
 	if (set_cpus_allowed_ptr(m->task, current->cpus_ptr))
 		return;
 	set_user_nice(m->task, task_nice(current));
@@ -197,15 +179,24 @@ static void end(struct member *m)
 	spin_lock(&m->lock);
 	m->work = NULL;
 	spin_unlock(&m->lock);
-	spin_lock(&crew_lock);
-	m->hired = false;
-	spin_unlock(&crew_lock);
+	clear_bit_unlock(m - crew, &hired);
 }
 
-/* Real-time tasks would wait for a helper that is none; idle ones would have more time. */
-static bool fair(void)
+/* How many others may work for the caller. */
+static unsigned int others(void)
 {
-	return current->policy == SCHED_NORMAL || current->policy == SCHED_BATCH;
+	bool usual = current->policy == SCHED_NORMAL || current->policy == SCHED_BATCH;
+	unsigned int cpus = cpumask_weight_and(current->cpus_ptr, cpu_online_mask);
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || !usual || cpus < 2)
+		return 0;
+	/* the cgroup can be left, and go, and CPUs become isolated, meanwhile */
+	rcu_read_lock();
+	if (limited() ||
+	    !cpumask_subset(current->cpus_ptr, housekeeping_cpumask(HK_TYPE_DOMAIN)))
+		cpus = 1;
+	rcu_read_unlock();
+	return cpus - 1;
 }
 
 /**
@@ -213,8 +204,8 @@ static bool fair(void)
  * @fn:      does one item; in any order, and several at once
  * @arg:     for @fn
  * @items:   how many
- * @helpers: how many helpers to ask at most; those who have nothing to do elsewhere,
- *           and no more than there are other CPUs for the caller
+ * @helpers: how many helpers to ask at most; those whom nobody else has, and no more
+ *           than there are other CPUs for the caller
  *
  * Context: sleeps. @fn must not, nor mind who runs it.
  * Return: how many items helpers did.
@@ -223,19 +214,23 @@ unsigned int mmopt_crew_do(void (*fn)(void *arg, unsigned int item), void *arg,
 			   unsigned int items, unsigned int helpers)
 {
 	struct work work = { .fn = fn, .arg = arg, .items = items };
-	struct member *hired[ARRAY_SIZE(crew)];
-	unsigned int i, item, n, mine = 0;
+	unsigned int i, item, mine = 0;
+	unsigned long got = 0;
 
-	helpers = min(helpers, min(cpumask_weight(current->cpus_ptr), num_online_cpus()) - 1);
-	n = helpers && fair() && !limited() ? hire(hired, helpers) : 0;
-	for (i = 0; i < n; i++)
-		begin(hired[i], &work);
+	helpers = helpers ? min(helpers, others()) : 0;
+	for (i = 0; i < crew_size && helpers; i++) {
+		if (test_and_set_bit_lock(i, &hired))
+			continue;
+		begin(&crew[i], &work);
+		__set_bit(i, &got);
+		helpers--;
+	}
 	for (; take(&work, &item); mine++) {
 		fn(arg, item);
 		cond_resched();
 	}
-	for (i = 0; i < n; i++)
-		end(hired[i]);
+	for_each_set_bit(i, &got, crew_size)
+		end(&crew[i]);
 	return items - mine;
 }
 
@@ -286,6 +281,12 @@ int mmopt_crew_start(char *why, size_t why_len)
  */
 void mmopt_crew_stop(void)
 {
-	while (crew_size)
-		kthread_stop(crew[--crew_size].task);
+	struct task_struct *task;
+
+	while (crew_size) {
+		task = crew[--crew_size].task;
+		/* where it was last called to, somebody may not let it run */
+		set_cpus_allowed_ptr(task, current->cpus_ptr);
+		kthread_stop(task);
+	}
 }

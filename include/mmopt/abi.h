@@ -55,7 +55,7 @@
 /* X(identifier, meaning): further counters of the path copy. */
 #define MMOPT_COPY_COUNTERS(X) \
 	X(left, "pages in parts of such ranges that stock code did") \
-	X(helped, "page tables that helpers copied")
+	X(helped, "page tables that helpers took")
 
 /* X(identifier, least, greatest, meaning): numbers of the path copy that can be set. */
 #define MMOPT_COPY_TUNABLES(X) \

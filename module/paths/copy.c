@@ -31,7 +31,8 @@
  *    a VMA that has an anon_vma, and both have one. A neighbour may share the first
  *    and the last, and free one only if it has all of it. A huge entry can become a
  *    table at any time, but not the reverse; we ask again when we copy.
- *  - A table's locks are held for its 512 entries: only rmap can wait for them.
+ *  - A table's locks are held for its 512 entries, where stock looks after every few
+ *    whether somebody waits: rmap can, nobody else.
  *  - The order of rmap (the child's VMA after the parent's) is that of VMAs, not of
  *    pages, and stays what dup_mmap() made it.
  *
@@ -57,11 +58,11 @@
  * userfaultfd cleared, as the VMA is not registered. There is no trace event rss_stat.
  *
  * Only making a table fails, with -ENOMEM, like stock's; dup_mmap() unmaps what has
- * been copied. Fatal signals are its business, between VMAs.
+ * been copied. Fatal signals are its business.
  *
  * The VMA on the stack is the parent's with another start, end and offset. Stock reads
- * it (range, flags, and the policy for a page copied at once) and keeps no reference:
- * what gets linked anywhere is the child's, which stays whole.
+ * it, also where it splits a huge page that is pinned, and keeps no reference: what gets
+ * linked anywhere is the child's, which stays whole. Huge pages are never cut by it.
  *
  * Left to stock as a whole: hugetlb, PFNMAP, MIXEDMAP and DAX, whose entries may be no
  * ordinary pages; mappings that are not copied on write; those registered with
@@ -273,7 +274,7 @@ static void copy_listed(void *arg, unsigned int i)
 	unsigned long step = job->table[i] & STEPS;
 	pmd_t *src, *dst;
 
-	if (step == LEAVE || (job->table[i] & DONE))
+	if (step == LEAVE)
 		return;
 	src = mmopt_find_pmd(job->src->vm_mm, addr);
 	dst = mmopt_find_pmd(job->dst->vm_mm, addr);
@@ -284,7 +285,7 @@ static void copy_listed(void *arg, unsigned int i)
 		reached |= DONE;
 	else if (reached == addr && (!(addr & ~PMD_MASK) || addr == job->src->vm_start))
 		reached |= LEAVE;
-	else if (reached - addr <= BLOCK / 4)
+	else if (reached - addr < BLOCK)
 		reached |= step + STEP;
 	job->table[i] = reached;
 }
@@ -319,15 +320,14 @@ static noinline int copy_stock(struct job *job, unsigned long from, unsigned lon
 
 /*
  * Lets stock code copy what the listed tables lack next, in as few calls as can be,
- * and counts those of which we may copy more.
+ * and keeps listed those of which we may copy more.
  */
 static int copy_left(struct job *job)
 {
 	unsigned long from = 0, to = 0, at, end, step;
-	unsigned int i;
+	unsigned int i, keep = 0;
 	int err = 0;
 
-	job->tables = 0;
 	for (i = 0; i < job->nr && !err; i++) {
 		if (job->table[i] & DONE)
 			continue;
@@ -339,9 +339,11 @@ static int copy_left(struct job *job)
 		end = table_end(job, at);
 		step = job->table[i] & STEPS;
 		to = min(ALIGN(at + 1, BLOCK << step / STEP), end);
-		job->table[i] = to | (to == end ? DONE : step);
-		job->tables += to != end;
+		if (to != end)
+			job->table[keep++] = to | step;
 	}
+	job->nr = keep;
+	job->tables = keep;
 	return err ?: copy_stock(job, from, to);
 }
 
@@ -377,7 +379,7 @@ static unsigned long list_tables(struct job *job, unsigned long at)
 
 	job->nr = 0;
 	job->tables = 0;
-	for (; at && at < end && job->nr < job->room; at = next) {
+	for (; at < end && job->nr < job->room; at = next) {
 		src = mmopt_find_pud(job->src->vm_mm, at);
 		if (!src) {
 			next = p4d_addr_end(at, end);
@@ -396,6 +398,8 @@ static unsigned long list_tables(struct job *job, unsigned long at)
 			if (!dst)
 				return 0;
 			next = list_pmds(job, dst, pmd_offset(&pud, at), at, next);
+			if (!next)
+				return 0;
 		}
 	}
 	return at;
@@ -416,11 +420,11 @@ static int copy_range(struct job *job)
 	for (; at < end && !err; at = next) {
 		next = list_tables(job, at);
 		err = next ? 0 : -ENOMEM;
-		while (!err && job->tables) {
-			copy_tables(job);
+		while (!err && job->nr) {
+			if (job->tables)
+				copy_tables(job);
 			err = copy_left(job);
 		}
-		err = err ?: copy_left(job);
 	}
 	kfree(many);
 	return err;
@@ -512,6 +516,11 @@ static int copy_probe(struct mmopt_path *path, char *why, size_t why_len)
 
 	path->fast = &fast;
 	path->sites = &sites;
+	if (cpu_feature_enabled(X86_FEATURE_XENPV)) {
+		/* stock changes many entries with one call of the hypervisor */
+		snprintf(why, why_len, "a Xen PV guest, whose page table entries cost calls each");
+		return -EOPNOTSUPP;
+	}
 	while (i < ARRAY_SIZE(callers) - 1 && !mmopt_ksym(callers[i]))
 		i++;
 	want_site.in = callers[i];

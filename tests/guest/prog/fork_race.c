@@ -4,16 +4,19 @@
  *				what a child has must not change, and what a thread has
  *				written must stay
  * fork_race depth LEVELS MIB	each child writes some pages and forks again
+ * fork_race low LEVELS MIB	the same with memory that begins at address 0
+ * fork_race direct FORKS MIB	one thread reads from a file around the page cache, into pages
+ *				that another writes to: pinned, they stay where they are
  * fork_race fail FORKS MIB	forks while the kernel lets the first, second, ... allocation
  *				fail, until all went well, and again
- * fork_race children MOST MIB	has children until there is no memory for one more, and
- *				prints how many
+ * fork_race children N MIB	has that many children at once
  * fork_race pagetables CGROUP MIB
  *				prints by how much a fork raises what the cgroup pays for
  *				page tables, in bytes
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,10 +35,10 @@ static uint64_t *memory;
 static size_t pages;
 static atomic_bool ending, wrong;
 
-static void make(size_t mib)
+static void make(char *at, size_t mib)
 {
 	pages = mib * (MIB / PAGE);
-	memory = (uint64_t *)map_at(window(0) + 5 * PAGE, pages * PAGE, ANON);
+	memory = (uint64_t *)map_at(at, pages * PAGE, ANON);
 	for (size_t i = 0; i < pages; i++)
 		memory[i * WORDS] = 1;
 }
@@ -164,6 +167,68 @@ static int depth(unsigned int levels)
 	return !good;
 }
 
+#define SECTOR		512
+static uint64_t file_data[SECTOR / 8];
+static int file;
+
+/* Into the first bytes of page after page; the disk writes there by itself. */
+static void *reader(void *arg)
+{
+	unsigned long *reads = arg;
+
+	for (size_t i = 0; !atomic_load(&ending); i = (i + 17) % pages) {
+		char *to = (char *)(memory + i * WORDS);
+
+		memset(to, 0, SECTOR);
+		if (pread(file, to, SECTOR, 0) != SECTOR)
+			die("cannot read around the page cache");
+		if (memcmp(to, file_data, SECTOR))
+			atomic_store(&wrong, true);
+		++*reads;
+	}
+	return NULL;
+}
+
+static void *scribbler(void *arg)
+{
+	while (!atomic_load(&ending))
+		for (size_t i = 0; i < pages; i++)
+			((volatile uint64_t *)memory)[i * WORDS + WORDS - 1]++;
+	return NULL;
+}
+
+static int direct(unsigned int forks)
+{
+	char name[] = "/var/tmp/fork_race.XXXXXX";
+	unsigned long reads = 0;
+	pthread_t thread[2];
+
+	for (size_t i = 0; i < SECTOR / 8; i++)
+		file_data[i] = ~i;
+	file = mkstemp(name);
+	if (file < 0 || write(file, file_data, SECTOR) != SECTOR || fsync(file) || close(file))
+		die("cannot write %s", name);
+	file = open(name, O_RDONLY | O_DIRECT);
+	if (file < 0 || unlink(name))
+		die("cannot open %s", name);
+	if (pthread_create(&thread[0], NULL, reader, &reads) ||
+	    pthread_create(&thread[1], NULL, scribbler, NULL))
+		die("pthread_create");
+	while (forks-- && !atomic_load(&wrong)) {
+		pid_t pid = checked_fork();
+
+		if (!pid)
+			_exit(0);
+		if (!ended_well(pid))
+			die("a child failed");
+	}
+	atomic_store(&ending, true);
+	pthread_join(thread[0], NULL);
+	pthread_join(thread[1], NULL);
+	printf("%s reads, %s\n", reads >= 100 ? "many" : "few", wrong ? "SOME WRONG" : "all good");
+	return wrong;
+}
+
 static int fail(unsigned int forks)
 {
 	unsigned int n = 0, refused = 0, rounds = 0;
@@ -194,25 +259,20 @@ static int fail(unsigned int forks)
 	return !good;
 }
 
-static int children(unsigned int most)
+static int children(unsigned int n)
 {
-	unsigned int n = 0;
 	bool good = true;
 	int ends[2];
-	pid_t pid;
 	char c;
 
 	if (pipe(ends))
 		die("pipe");
-	for (pid = 1; n < most && pid >= 0; n += pid >= 0) {
-		pid = fork();
-		if (!pid) {
+	for (unsigned int i = 0; i < n; i++) {
+		if (!checked_fork()) {
 			close(ends[1]);
 			_exit(read(ends[0], &c, 1) || !level_good(0));
 		}
 	}
-	if (pid < 0 && errno != ENOMEM)
-		die("fork");
 	close(ends[1]);
 	for (unsigned int i = 0; i < n; i++)
 		good = ended_well(-1) && good;
@@ -237,7 +297,19 @@ static long charged(const char *cgroup)
 	return found;
 }
 
-/* Read when the figures of all CPUs have come together, which takes two seconds. */
+/* Read when the figures of all CPUs have come together, which takes two seconds or more. */
+static long settled(const char *cgroup)
+{
+	long before = -1, now;
+
+	for (;; before = now) {
+		now = charged(cgroup);
+		if (now == before)
+			return now;
+		sleep(3);
+	}
+}
+
 static int pagetables(const char *cgroup)
 {
 	int ends[2];
@@ -245,8 +317,7 @@ static int pagetables(const char *cgroup)
 	pid_t pid;
 	char c;
 
-	sleep(3);
-	before = charged(cgroup);
+	before = settled(cgroup);
 	if (pipe(ends))
 		die("pipe");
 	pid = checked_fork();
@@ -255,24 +326,30 @@ static int pagetables(const char *cgroup)
 		_exit(read(ends[0], &c, 1) != 0);
 	}
 	close(ends[0]);
-	sleep(3);
-	printf("%ld\n", charged(cgroup) - before);
+	printf("%ld\n", settled(cgroup) - before);
 	close(ends[1]);
 	return !ended_well(pid);
 }
 
 int main(int argc, char **argv)
 {
+	unsigned int n;
+	bool low;
+
 	if (argc != 4)
-		die("usage: fork_race race|depth|fail|children|pagetables WHAT MIB");
-	make(strtoul(argv[3], NULL, 10));
+		die("usage: fork_race race|depth|low|direct|fail|children|pagetables WHAT MIB");
+	low = !strcmp(argv[1], "low");
+	make(low ? NULL : window(0) + 5 * PAGE, strtoul(argv[3], NULL, 10));
+	n = strtoul(argv[2], NULL, 10);
 	if (!strcmp(argv[1], "race"))
-		return race(strtoul(argv[2], NULL, 10));
-	if (!strcmp(argv[1], "depth"))
-		return depth(strtoul(argv[2], NULL, 10));
+		return race(n);
+	if (low || !strcmp(argv[1], "depth"))
+		return depth(n);
+	if (!strcmp(argv[1], "direct"))
+		return direct(n);
 	if (!strcmp(argv[1], "children"))
-		return children(strtoul(argv[2], NULL, 10));
+		return children(n);
 	if (!strcmp(argv[1], "fail"))
-		return fail(strtoul(argv[2], NULL, 10));
+		return fail(n);
 	return pagetables(argv[2]);
 }
