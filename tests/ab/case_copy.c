@@ -7,7 +7,7 @@
  * alone: all on one CPU, so that the path has no helpers; so are all but 4k.
  * busy: another process keeps one CPU busy. 4threads: threads of the parent do.
  * mthp: folios of 64 KiB; not written to again, which would break them up.
- * swap: every second block of 64 KiB is swapped out.
+ * swap: every second block of 64 KiB is swapped out. sparse: every 16th page.
  * file: a private mapping of a file, every second page written.
  * 2000vma: mappings of 1 MiB, as many as fit.
  */
@@ -32,14 +32,14 @@
 #define HUGE		(2 * MIB)
 #define BLOCK		(64 * KIB)
 #define MS		60
-#define MIN		4
+#define MIN		8
 /* Where no other path's memory lies. */
 #define PLACE		((char *)0x200000000000UL)
 
 #define THREADS		4
 #define HUGEPAGES	"/sys/kernel/mm/transparent_hugepage/hugepages-%s/enabled"
 
-enum kind { small, thp, mthp, swap, file, vmas };
+enum kind { small, thp, mthp, swap, sparse, file, vmas };
 
 struct copy_load {
 	size_t len;
@@ -62,6 +62,8 @@ static bool written(const struct copy_load *l, size_t at)
 {
 	if (l->kind == swap)
 		return !(at / BLOCK % 2);
+	if (l->kind == sparse)
+		return at / PAGE % 16;
 	return l->kind != file || !(at / PAGE % 2);
 }
 
@@ -203,6 +205,9 @@ static int shape(const struct copy_load *l)
 	for (size_t at = BLOCK; l->kind == swap && at < l->len; at += 2 * BLOCK)
 		if (madvise(state.p + at, BLOCK, MADV_PAGEOUT))
 			return -1;
+	for (size_t at = 0; l->kind == sparse && at < l->len; at += 16 * PAGE)
+		if (madvise(state.p + at, PAGE, MADV_PAGEOUT))
+			return -1;
 	for (size_t at = MIB; l->kind == vmas && at < l->len; at += 2 * MIB)
 		if (madvise(state.p + at, MIB, MADV_SEQUENTIAL))
 			return -1;
@@ -278,7 +283,7 @@ static int copy_run(const struct ab_case *c, enum ab_mode mode, struct ab_sample
 		.calls = 1,
 		.ms = MS,
 		.min = MIN,
-		.quantile = 0.25,
+		.quantile = 0.5,
 		.anywhere = l->anywhere,
 	};
 	struct ab_spin *spin[THREADS] = {};
@@ -301,7 +306,7 @@ static int copy_run(const struct ab_case *c, enum ab_mode mode, struct ab_sample
 
 #define CASE(size_, len_, kind_, suffix_, taken_, anywhere_, busy_, full_) {	\
 	.path = "copy", .unit = "us/fork", .spinner = (busy_) > 0, .full = full_,	\
-	.swap = kind_ == swap, .name = #size_ "-" suffix_,			\
+	.swap = kind_ == swap || kind_ == sparse, .name = #size_ "-" suffix_,			\
 	.load = &(struct copy_load){ len_, kind_, taken_, anywhere_, busy_ },	\
 	.setup = copy_setup, .run = copy_run, .teardown = copy_teardown,	\
 }
@@ -314,7 +319,10 @@ static int copy_run(const struct ab_case *c, enum ab_mode mode, struct ab_sample
 	CASE(size, len, thp, "thp", false, false, 0, full),		\
 	CASE(size, len, mthp, "mthp", false, false, 0, full),		\
 	CASE(size, len, swap, "swap", true, false, 0, full),		\
-	CASE(size, len, file, "file", true, false, 0, full)
+	CASE(size, len, swap, "swap-2cpus", true, true, 0, true),	\
+	CASE(size, len, sparse, "sparse", true, false, 0, full),	\
+	CASE(size, len, file, "file", true, false, 0, full),		\
+	CASE(size, len, file, "file-2cpus", true, true, 0, true)
 
 const struct ab_case ab_copy_cases[] = {
 	KINDS(64m, 64 * MIB, false),

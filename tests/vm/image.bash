@@ -141,6 +141,7 @@ keep_selftests()
 		--wildcards --no-wildcards-match-slash \
 		'*/tools/testing/selftests/kselftest*.h' \
 		'*/tools/testing/selftests/[mv]m' \
+		'*/mm/gup_test.h' \
 		'*/include/vdso/time64.h' || return 1
 	rm "$src"/linux-source-*
 }
