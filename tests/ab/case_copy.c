@@ -63,7 +63,7 @@ static bool written(const struct copy_load *l, size_t at)
 	if (l->kind == swap)
 		return !(at / BLOCK % 2);
 	if (l->kind == sparse)
-		return at / PAGE % 16;
+		return at / PAGE % 16 != 7;
 	return l->kind != file || !(at / PAGE % 2);
 }
 
@@ -205,7 +205,7 @@ static int shape(const struct copy_load *l)
 	for (size_t at = BLOCK; l->kind == swap && at < l->len; at += 2 * BLOCK)
 		if (madvise(state.p + at, BLOCK, MADV_PAGEOUT))
 			return -1;
-	for (size_t at = 0; l->kind == sparse && at < l->len; at += 16 * PAGE)
+	for (size_t at = 7 * PAGE; l->kind == sparse && at < l->len; at += 16 * PAGE)
 		if (madvise(state.p + at, PAGE, MADV_PAGEOUT))
 			return -1;
 	for (size_t at = MIB; l->kind == vmas && at < l->len; at += 2 * MIB)

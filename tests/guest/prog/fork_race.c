@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,6 +311,23 @@ static long settled(const char *cgroup)
 	}
 }
 
+/* Where a CPU has been idle since, it keeps the top table of what ran there before exec. */
+static void visit_all_cpus(void)
+{
+	cpu_set_t all, one;
+
+	if (sched_getaffinity(0, sizeof(all), &all))
+		die("sched_getaffinity");
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		if (CPU_ISSET(cpu, &all) && sched_setaffinity(0, sizeof(one), &one))
+			die("cannot run on CPU %d", cpu);
+	}
+	if (sched_setaffinity(0, sizeof(all), &all))
+		die("sched_setaffinity");
+}
+
 static int pagetables(const char *cgroup)
 {
 	int ends[2];
@@ -317,6 +335,7 @@ static int pagetables(const char *cgroup)
 	pid_t pid;
 	char c;
 
+	visit_all_cpus();
 	before = settled(cgroup);
 	if (pipe(ends))
 		die("pipe");
