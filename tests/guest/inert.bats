@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0
+# guest-kernel: debian13-backports
 # guest-append: nommopt
 #
 # "nommopt" on the kernel command line: the module loads and keeps its hands off.

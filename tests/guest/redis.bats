@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0
+# guest-kernel: debian13-backports
 #
 # Redis, which forks to write a snapshot: that has what was there at the fork,
 # whatever is written meanwhile, and as much is copied on write as ever.

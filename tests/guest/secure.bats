@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0
+# guest-kernel: debian13-backports
 # guest-append: module.sig_enforce=1
 #
 # A host that takes signed modules only, as under Secure Boot, and one whose
