@@ -32,7 +32,7 @@
 #define HUGE		(2 * MIB)
 #define BLOCK		(64 * KIB)
 #define MS		60
-#define MIN		8
+#define MIN		5
 /* Where no other path's memory lies. */
 #define PLACE		((char *)0x200000000000UL)
 
