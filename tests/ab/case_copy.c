@@ -9,6 +9,7 @@
  * mthp: folios of 64 KiB; not written to again, which would break them up.
  * swap: every second block of 64 KiB is swapped out. sparse: every 16th page.
  * file: a private mapping of a file, every second page written.
+ * tables: one page for each page table, which tells apart what tables cost and pages.
  * 2000vma: mappings of 1 MiB, as many as fit.
  */
 #define _GNU_SOURCE
@@ -39,7 +40,7 @@
 #define THREADS		4
 #define HUGEPAGES	"/sys/kernel/mm/transparent_hugepage/hugepages-%s/enabled"
 
-enum kind { small, thp, mthp, swap, sparse, file, vmas };
+enum kind { small, tables, thp, mthp, swap, sparse, file, vmas };
 
 struct copy_load {
 	size_t len;
@@ -62,6 +63,8 @@ static bool written(const struct copy_load *l, size_t at)
 {
 	if (l->kind == swap)
 		return !(at / BLOCK % 2);
+	if (l->kind == tables)
+		return !(at % HUGE);
 	if (l->kind == sparse)
 		return at / PAGE % 16 != 7;
 	return l->kind != file || !(at / PAGE % 2);
@@ -162,9 +165,10 @@ static int set_huge(const char *size, const char *text, char was[16])
 
 static void touch_all(const struct copy_load *l)
 {
+	size_t step = l->kind == tables ? HUGE : PAGE;
 	volatile char sink;
 
-	for (size_t at = 0; at < l->len; at += PAGE) {
+	for (size_t at = 0; at < l->len; at += step) {
 		if (l->kind == file && at / PAGE % 2)
 			sink = state.p[at];
 		else
@@ -316,6 +320,7 @@ static int copy_run(const struct ab_case *c, enum ab_mode mode, struct ab_sample
 	CASE(size, len, small, "4k-alone", true, false, 0, full),	\
 	CASE(size, len, small, "4k-busy", true, true, 1, full),		\
 	CASE(size, len, small, "4k-4threads", true, true, THREADS, true),	\
+	CASE(size, len, tables, "tables", true, false, 0, true),	\
 	CASE(size, len, thp, "thp", false, false, 0, full),		\
 	CASE(size, len, mthp, "mthp", false, false, 0, full),		\
 	CASE(size, len, swap, "swap", true, false, 0, full),		\
