@@ -171,7 +171,7 @@ ns() {
 
 @test "the example in the README is the run that is recorded" {
 	local top=$BATS_TEST_DIRNAME/../.. state calls mean p50 p99 words
-	local record=$top/docs/ab-madvise.json
+	local record=$top/docs/measured/ab-madvise.json
 
 	run sed -n '/sudo mmopt ab --seconds/,/^The verdict/s/^    //p' "$top/README.md"
 	read -ra words < <(jq -r '"\(.seconds) \(.window_s) \(.seed)"' "$record")
