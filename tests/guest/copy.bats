@@ -275,7 +275,7 @@ help_comes()
 	done
 	wait $pid
 	assert_equal "$(<"$BATS_TEST_TMPDIR/race")" "150 forks, all good"
-	assert [ "$(stat_of copy taken)" -ge 10 ]
+	assert [ "$(stat_of copy taken)" -gt 0 ]
 	run pgrep -c mmopt_crew
 	assert_output 0
 }
