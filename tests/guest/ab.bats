@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: GPL-2.0
+# guest-kernel: debian13-backports
 #
 # mmopt ab on a real kernel: an adviser beside threads that map and unmap. That the
 # path is faster there is beyond doubt; by how much is for the A/B measurement.
