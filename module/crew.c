@@ -23,8 +23,8 @@
 #include <linux/jump_label.h>
 #include <linux/kthread.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/sched/isolation.h>
-#include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 
 #include "compat.h"

@@ -47,6 +47,24 @@ void pin(void)
 		die("cannot stay on one CPU");
 }
 
+long status_kb(pid_t pid, const char *field)
+{
+	size_t len = strlen(field);
+	char line[256], path[64];
+	long kb = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "r");
+	if (!f)
+		die("cannot read status");
+	while (kb < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, field, len) && line[len] == ':')
+			kb = atol(line + len + 1);
+	fclose(f);
+	return kb;
+}
+
 static int fail_file(void)
 {
 	static int fd = -1;

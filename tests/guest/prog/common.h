@@ -38,6 +38,8 @@ const char *page_states(const void *p, size_t pages);
 const char *page_states_of(pid_t pid, const void *p, size_t pages);
 /* "r" for a page of the mapping that the page cache has, "-" for none. */
 const char *cached(void *p, size_t pages);
+/* A field of /proc/PID/status, in kB; -1 if there is none. */
+long status_kb(pid_t pid, const char *field);
 /* Sum of a field, in kB, over the VMAs that overlap the range. */
 long smaps_kb(const char *field, const void *p, size_t len);
 

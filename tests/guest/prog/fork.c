@@ -41,24 +41,6 @@
 #define ALONE		(1ULL << 51)
 #define PM_FRAME	((1ULL << 55) - 1)
 
-static long status_kb(pid_t pid, const char *field)
-{
-	size_t len = strlen(field);
-	char line[256], path[64];
-	long kb = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	f = fopen(path, "r");
-	if (!f)
-		die("cannot read status");
-	while (kb < 0 && fgets(line, sizeof(line), f))
-		if (!strncmp(line, field, len) && line[len] == ':')
-			kb = atol(line + len + 1);
-	fclose(f);
-	return kb;
-}
-
 static uint64_t mixed(uint64_t sum, uint64_t value)
 {
 	return (sum ^ value) * 0x100000001b3ULL;

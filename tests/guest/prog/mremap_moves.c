@@ -38,22 +38,6 @@ static const struct layout {
 	{ "odd", 4 * MIB - 3 * PAGE, 2 * GIB - 4 * MIB + 11 * PAGE },
 };
 
-static long status_kb(const char *field)
-{
-	FILE *f = fopen("/proc/self/status", "r");
-	size_t len = strlen(field);
-	char line[256];
-	long kb = -1;
-
-	if (!f)
-		die("cannot read status");
-	while (kb < 0 && fgets(line, sizeof(line), f))
-		if (!strncmp(line, field, len) && line[len] == ':')
-			kb = atol(line + len + 1);
-	fclose(f);
-	return kb;
-}
-
 static void sums(const char *p, size_t len)
 {
 	static const char *const fields[] = {
@@ -63,7 +47,7 @@ static void sums(const char *p, size_t len)
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
 		printf(" %s %ld", fields[i], smaps_kb(fields[i], p, len));
-	printf(" VmPTE %ld VmSwap %ld", status_kb("VmPTE"), status_kb("VmSwap"));
+	printf(" VmPTE %ld VmSwap %ld", status_kb(getpid(), "VmPTE"), status_kb(getpid(), "VmSwap"));
 }
 
 static bool same_entries(const uint64_t *a, const uint64_t *b, size_t pages)
